@@ -30,7 +30,7 @@ const struct cli_command cli_commands[] = {
      "  kernelgen check ops/bias_relu.kg\n"
      "  kernelgen check ops/softmax.kg --op softmax --size P=1024,D=513 --lang zh\n",
      SUBJECT_OPTIONS | CLI_OUT | CLI_LANG, 1, 1, "*.kg", NULL, cli_check},
-    {"emit", "OP.kg --target host|cuda|ptx [OPTIONS]", "the generated source on stdout",
+    {"emit", "OP.kg --target host|cuda|ptx|triton [OPTIONS]", "the generated source on stdout",
      "For the host, one file that compiles alone; its entry is a plain C function with the op's\n"
      "name. For GPUs CUDA C++ with its launches, or the PTX it gives; no GPU is needed, and no\n"
      "compiler but for PTX. With --launcher, CUDA files also have host functions that launch the\n"

@@ -471,6 +471,9 @@ struct kg_assembly_launch {
     int64_t shared_bytes; // dynamic
     double read_bytes, write_bytes, flops; // compulsory, whatever the kernel
     bool warm;                             // caches keep what the last run left in them
+    // Of kernels with known weights, such as "pointwise"; NULL: any. Where nothing is fitted, the
+    // estimate has the prior of that family.
+    const char *family;
 };
 
 struct kg_prediction {

@@ -107,8 +107,8 @@ KG_INLINE struct view operand_view(const struct job *job, const struct operand *
 
 // to[k * width + x] = from(x, k), in the general case and for the last panel, whose missing rows
 // are zero.
-KG_INLINE void pack_any(const bool halves, struct view from, int64_t xn, int64_t kn, int width,
-                        KG_REAL *to)
+KG_APART void pack_any(const bool halves, struct view from, int64_t xn, int64_t kn, int width,
+                       KG_REAL *to)
 {
     for (int64_t k = 0; k < kn; k++) {
         const int64_t rows = least(xn, width);
@@ -158,9 +158,10 @@ KG_INLINE void pack_transposed(const bool halves, struct view from, int64_t kn, 
             to[k * width + x] = element(halves, from.data, x * from.x + k);
 }
 
-// Packs a block into panels `stride` elements apart.
-KG_INLINE void pack_view(const bool halves, struct view from, int64_t xn, int64_t kn, int width,
-                         KG_REAL *to, int64_t stride)
+// Packs a block into panels `stride` elements apart. Compilers take long for it, so it is no part
+// of its callers.
+KG_APART void pack_view(const bool halves, struct view from, int64_t xn, int64_t kn, int width,
+                        KG_REAL *to, int64_t stride)
 {
     // Rows along x are long. Eight at a time pass through all panels, as many as a cache has ways,
     // because their addresses may map to the same set.

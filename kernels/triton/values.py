@@ -88,6 +88,16 @@ def _multiply(a, b):
 
 
 @triton.jit
+def _greater(a, b):
+    return tl.maximum(a, b)
+
+
+@triton.jit
+def _lesser(a, b):
+    return tl.minimum(a, b)
+
+
+@triton.jit
 def _product(x, axis: tl.constexpr, keep_dims: tl.constexpr = False):
     return tl.reduce(x, axis, _multiply, keep_dims=keep_dims)
 
@@ -189,8 +199,20 @@ def _pow(x, y):
     negative = tl.where(a == float("inf"), tl.where(odd, -power, power), negative)
     power = tl.where(x < 0, negative, power)
     # Where NaN is not part of the answer: x to the power 0, and 1 to any power.
-    power = tl.where((x == 1.0) | (b == 0.0), 1.0, tl.where((x != x) | (b != b), float("nan"), power))
+    power = tl.where((x != x) | (b != b), float("nan"), power)
+    power = tl.where((x == 1.0) | (b == 0.0), 1.0, power)
     return power.to(x.dtype)
+
+
+# Triton's interpreter multiplies the bits of bfloat16 instead of its values.
+_INTERPRETED = tl.constexpr(os.environ.get("TRITON_INTERPRET", "0") == "1")
+
+@triton.jit
+def _dot(a, b, total):
+    if _INTERPRETED:
+        a = a.to(tl.float32)
+        b = b.to(tl.float32)
+    return tl.dot(a, b, total, input_precision="ieee")
 
 
 @triton.jit

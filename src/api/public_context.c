@@ -201,9 +201,9 @@ static enum kg_status open_device(struct kg_context *context, const char *name,
     const struct kg_target *target = kg_target_find(name);
     if (target && target->only_emits)
         return kg_error_set(&context->error, KG_ERROR_MISSING,
-                            "%s is no device: kernels for it are written, by emit --target %s, "
-                            "and run by other programs",
-                            name, name);
+                            "%s is no device here: kernels for it are only emitted, and other "
+                            "programs run them",
+                            name);
     if (context->device_count == KG_MAX_DEVICES)
         return kg_error_set(&context->error, KG_ERROR_ARGUMENT,
                             "a context opens at most %d devices", KG_MAX_DEVICES);

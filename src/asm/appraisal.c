@@ -176,12 +176,12 @@ static enum kg_matrix factors_of(const struct kg_asm_kernel *kernel, const struc
 }
 
 static const struct kg_model_coefficients *coefficients_for(const struct kg_fitted_list *fitted,
-                                                            const char *device)
+                                                            const char *device, const char *family)
 {
     for (int i = 0; i < fitted->count; i++)
         if (strcmp(fitted->list[i].device, device) == 0)
             return &fitted->list[i].coefficients;
-    return &kg_model_prior;
+    return kg_model_prior_of(family);
 }
 
 static void find_model(const struct kg_asm_kernel *kernel, enum kg_asm_format format,
@@ -200,7 +200,7 @@ static void find_model(const struct kg_asm_kernel *kernel, enum kg_asm_format fo
     if (problem.on_matrix_units)
         problem.factors = factors_of(kernel, appraisal->sm);
     const struct kg_model_coefficients *coefficients =
-        coefficients_for(fitted, appraisal->gpu->name);
+        coefficients_for(fitted, appraisal->gpu->name, launch->family);
     appraisal->coefficients = coefficients->source;
     struct kg_error error = {0};
     enum kg_status status = kg_model_make(kernel, format, appraisal->gpu, &on, &problem,

@@ -27,7 +27,10 @@ extern const struct kg_family kg_cuda_scan;
 extern const struct kg_family kg_cuda_pointwise;
 extern const struct kg_family kg_cuda_direct;
 
+extern const struct kg_family kg_triton_contract;
+extern const struct kg_family kg_triton_reduce;
 extern const struct kg_family kg_triton_rowwise;
+extern const struct kg_family kg_triton_scan;
 extern const struct kg_family kg_triton_pointwise;
 extern const struct kg_family kg_triton_plain;
 

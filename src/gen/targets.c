@@ -1,4 +1,4 @@
-// The table of targets, and the families of each.
+// The table of targets, and the families of each; those of Triton stand in gen/triton.
 
 #include "gen/target.h"
 
@@ -35,13 +35,6 @@ static const struct kg_family *const cuda_families[] = {
     NULL,
 };
 
-static const struct kg_family *const triton_families[] = {
-    &kg_triton_rowwise,   // reductions by row, and what belongs to them
-    &kg_triton_pointwise, // chains of element-wise formulas
-    &kg_triton_plain,     // anything, one nest at a time
-    NULL,
-};
-
 const struct kg_target kg_target_host = {
     .name = "host",
     .families = host_families,
@@ -62,15 +55,6 @@ const struct kg_target kg_target_cuda = {
     .small_bytes = 18 << 10, // an H100
     .small_operations = 32e3,
     .has_assembly = true,
-};
-
-const struct kg_target kg_target_triton = {
-    .name = "triton",
-    .families = triton_families,
-    .plain = &kg_triton_plain,
-    .suffix = ".py",
-    .standalone = kg_gen_standalone_triton,
-    .only_emits = true,
 };
 
 static const struct kg_target *const targets[] = {&kg_target_host, &kg_target_cuda,

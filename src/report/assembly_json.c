@@ -128,6 +128,32 @@ static void add_occupancy(struct kg_json *json, const struct kg_assembly_launch 
     kg_json_end_object(json);
 }
 
+// Rates of the whole device.
+static void add_gpu(struct kg_json *json, const struct kg_gpu *gpu)
+{
+    static const char *const formats[KG_MATRIX_COUNT] = {
+        [KG_MATRIX_64] = "f64",   [KG_MATRIX_TF32] = "tf32", [KG_MATRIX_16] = "16_bits",
+        [KG_MATRIX_8] = "8_bits", [KG_MATRIX_4] = "4_bits",
+    };
+    if (!gpu) {
+        kg_json_text(json, "gpu", NULL);
+        return;
+    }
+    kg_json_begin_object(json, "gpu");
+    kg_json_text(json, "name", gpu->name);
+    kg_json_integer(json, "sms", gpu->sms);
+    kg_json_number(json, "clock_hz", gpu->clock);
+    kg_json_number(json, "bytes_per_second", gpu->bandwidth);
+    kg_json_integer(json, "l2_bytes", gpu->l2_bytes);
+    kg_json_integer(json, "block_shared_bytes", gpu->sm->shared_opt_in);
+    kg_json_begin_object(json, "matrix_flops_per_second");
+    for (int f = 0; f < KG_MATRIX_COUNT; f++)
+        kg_json_number(json, formats[f],
+                       (double)kg_sm_matrix(gpu->sm, (enum kg_matrix)f) * gpu->sms * gpu->clock);
+    kg_json_end_object(json);
+    kg_json_end_object(json);
+}
+
 static void add_terms(struct kg_json *json, const char *key, const double term[KG_TERM_COUNT])
 {
     kg_json_begin_object(json, key);
@@ -240,6 +266,7 @@ void kg_assembly_kernel_json(struct kg_json *json, const char *key,
     integer_or_null(json, "main_loop", summary->main_loop, summary->main_loop >= 0);
     add_density(json, summary);
     add_occupancy(json, launch, appraisal);
+    add_gpu(json, appraisal->gpu);
     add_model(json, appraisal);
     kg_json_text(json, "missing", appraisal->missing[0] ? appraisal->missing : NULL);
     kg_json_number(json, "points", appraisal->points);

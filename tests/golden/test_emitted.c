@@ -3,6 +3,7 @@
 
 #include "base/files.h"
 #include "gen/built.h"
+#include "gen/standalone.h"
 #include "support/sample_problem.h"
 #include "test.h"
 
@@ -67,4 +68,35 @@ static void test_direct(void)
                  "P=3 D=7", "direct: block=256 lanes=1", "running_mean.c");
 }
 
-TEST_MAIN(test_pointwise, test_gather, test_direct)
+static void check_module(const char *definition, const char *sizes, const char *name)
+{
+    struct made made = make(definition, sizes);
+    CHECK_STATUS(made.status, KG_OK, &made.error);
+    struct kg_text text = {0};
+    CHECK(kg_gen_standalone_triton(made.problem, NULL, &device, &text));
+    check_file(name, kg_text_string(&text));
+    kg_text_free(&text);
+    unmake(&made);
+}
+
+// One of each form: rows, a product, a window of constant size, two types that are computed with.
+static void test_triton(void)
+{
+    check_module("# Softmax of each row.\n"
+                 "op softmax(x: T[P, D]) -> (y: T[P, D]) where T in f16 bf16 f32\n"
+                 "{ m[p] = max(d) x[p, d]\n"
+                 "  e[p, d] = exp(x[p, d] - m[p])\n"
+                 "  y[p, d] = e[p, d] / (sum(d) e[p, d]) }\n",
+                 "P=4 D=8", "softmax_triton.py");
+    check_module("op linear(x: T[M, K], w: u4[N, K], s: T[N], bias: T[N]) -> (y: T[M, N])\n"
+                 "where T in f16 bf16\n"
+                 "{ y[m, n] = relu(sum(k) x[m, k] * (w[n, k] * s[n]) + bias[n]) }\n",
+                 "M=4 K=8 N=4", "linear_triton.py");
+    check_module("op pool(x: T[N, H, W]) -> (y: T[N, (H-R)/S+1, W], place: i32[N])\n"
+                 "where T in f32 f64\nparam R = 3, S = 2\n"
+                 "{ y[n, h, w] = max(r in 0..R) x[n, h*S+r, w]\n"
+                 "  place[n] = cast(i32, argmax(h, w) x[n, h, w]) }\n",
+                 "N=2 H=9 W=4", "pool_triton.py");
+}
+
+TEST_MAIN(test_pointwise, test_gather, test_direct, test_triton)

@@ -31,9 +31,10 @@
 #define NARROW_STORE 1.2
 #define NARROW_STORE_ALONE 14.0
 #define NARROW_PIECE 0.05
-// A bool, and four bits.
+// A bool, and four bits, alone and in runs of whole bytes.
 #define BOOL_LOAD 0.2
 #define NIBBLE_LOAD 1.8
+#define NIBBLE_RUN 0.15
 
 // Simple operations that a function is made of, on vectors of f32. 0: as many as its FLOPs.
 static const double function_steps[KG_FUNCTION_COUNT] = {
@@ -87,9 +88,11 @@ static double place_cycles(const struct kg_expr *expr)
     return cycles + (expr->function == KG_FN_DIV ? SIZE_PLACE : SIZE_REST);
 }
 
-static double subscript_cycles(const struct kg_access *access)
+static double subscript_cycles(const struct kg_access *access, const struct kg_split *split)
 {
     double cycles = 0;
+    if (kg_split_is_fixed(access, split))
+        return 0;
     for (int dim = 0; dim < access->tensor->rank; dim++)
         if (!access->map[dim].is_affine && !access->map[dim].is_gather)
             cycles += place_cycles(access->map[dim].subscript);
@@ -100,7 +103,7 @@ bool kg_host_divides(const struct kg_nest *nest)
 {
     double most = 0;
     for (int i = 0; i < nest->access_count; i++)
-        most = fmax(most, subscript_cycles(&nest->accesses[i]));
+        most = fmax(most, subscript_cycles(&nest->accesses[i], &(struct kg_split){0}));
     return most >= SIZE_PLACE;
 }
 
@@ -127,7 +130,7 @@ static double read_cycles(const struct kg_host_loop *loop, const struct kg_acces
         return loop->inlines ? inlined_cycles(loop, access, maker) : 0;
     double lanes = kg_host_lanes(loop->facts, access->read->type);
     double stride = loop->vector >= 0 ? stride_along(loop, access) : NAN;
-    bool near = stride == 1.0 && !loop->scalar;
+    bool near = !loop->scalar && (stride == 1.0 || kg_split_is_fixed(access, &loop->split));
     double cycles = loop->scalar ? SCALAR_LOAD : near ? VECTOR_LOAD / lanes : GATHERED_LOAD;
     if (access->read->pad)
         cycles += near ? PAD_VECTOR : PAD_STEPS * SCALAR_STEP;
@@ -138,7 +141,7 @@ static double read_cycles(const struct kg_host_loop *loop, const struct kg_acces
     if (kg_dtype_is_truth(dtype))
         cycles += BOOL_LOAD;
     if (kg_dtype_is_packed(dtype))
-        cycles += NIBBLE_LOAD;
+        cycles += near && loop->split.step > 0 ? NIBBLE_RUN : NIBBLE_LOAD;
     return cycles;
 }
 
@@ -174,8 +177,11 @@ static double expr_cycles(const struct kg_host_loop *loop, const struct kg_expr 
         const struct kg_access *access = kg_nest_access(loop->nest, expr);
         if (!is_new(seen, access))
             return 0;
-        return subscript_cycles(access) + (fixed ? share : read_cycles(loop, access));
+        return subscript_cycles(access, &loop->split) + (fixed ? share : read_cycles(loop, access));
     }
+    const int64_t divisor = kg_split_divisor(expr, loop->split.axis);
+    if (divisor > 0 && loop->split.step % divisor == 0 && loop->split.step > 0)
+        return 0;
     double cycles = 0;
     for (int i = 0; i < expr->argument_count; i++)
         cycles += expr_cycles(loop, expr->arguments[i], seen, fixed);

@@ -6,7 +6,7 @@
 #ifndef KG_GEN_HOST_COSTS_H
 #define KG_GEN_HOST_COSTS_H
 
-#include "gen/family.h"
+#include "gen/shared/split.h"
 
 // Reads that were counted; equal ones cost nothing more.
 struct kg_host_seen {
@@ -23,6 +23,7 @@ struct kg_host_loop {
     bool scalar;   // one element at a time, though along `vector`
     double length; // of a run along `vector`, which what is the same for all of it adds to; 0: long
     bool pieces;   // f16 and bf16 are converted many at a time
+    struct kg_split split;     // divisions of the vector axis that cost nothing
     struct kg_host_seen *seen; // by other bodies in the same loop; NULL: there are none
     bool inlines; // private intermediates are computed where they are read; else they are at hand
 };

@@ -245,6 +245,12 @@ static double pointwise_element(struct kg_host_loop *loop, struct kg_host_seen *
            (kg_group_is_private(loop->group, loop->nest->output) ? 0 : kg_host_store_cycles(loop));
 }
 
+static struct kg_split split_of(const struct kg_group *group, int inner)
+{
+    const int64_t step = inner >= 0 ? kg_split_step(group, inner) : 1;
+    return (struct kg_split){inner, step > 1 ? step : 0};
+}
+
 double kg_host_pointwise_cycles(const struct kg_group *group, const struct kg_device_facts *facts)
 {
     struct work work = {group, facts, 0, 0, 0};
@@ -253,6 +259,7 @@ double kg_host_pointwise_cycles(const struct kg_group *group, const struct kg_de
     for (int i = 0; i < group->count; i++) {
         const struct kg_nest *nest = kg_group_nest(group, i);
         struct kg_host_loop loop = loop_of(&work, nest, nest->output_axes - 1);
+        loop.split = split_of(group, nest->output_axes - 1);
         loop.pieces = true;
         cycles += pointwise_element(&loop, &loads, &lines);
     }
@@ -280,6 +287,8 @@ double kg_host_expect_pointwise(const struct kg_match *match, const struct kg_co
         struct kg_host_order order = {0};
         loop.length = length;
         loop.pieces = tile == 0;
+        if (tile == 0 && config->value[1] == 0)
+            loop.split = split_of(group, inner);
         work.cycles += all * pointwise_element(&loop, &loads, &lines);
         if (tile > 0) {
             for (int axis = 0; axis < inner; axis++)

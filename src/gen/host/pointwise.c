@@ -7,7 +7,8 @@
 // in L1 and leaves by non-temporal stores, which do not read the line they overwrite: a third less
 // traffic. With `ways`, several such items, far apart, are walked alternately. With `tile`, two
 // axes are walked in square tiles, for reads that are contiguous along another axis than the output
-// (transposes).
+// (transposes). Where the inner index is divided by constants, and where elements share bytes, it
+// is walked in runs of that many elements, so that compilers can take the loop in vectors.
 
 #include "gen/host/pointwise.h"
 
@@ -201,6 +202,13 @@ static bool writes_for_others(const struct kg_match *match)
     return bytes > 0 && bytes <= (double)match->facts->cache[3];
 }
 
+// Streamed pieces begin at lines of the output, so they are not walked in runs.
+static bool is_split(const struct kg_group *group)
+{
+    const int inner = kg_group_nest(group, 0)->output_axes - 1;
+    return inner >= 0 && kg_split_step(group, inner) > 1;
+}
+
 static void guess(const struct kg_match *match, struct kg_config *config)
 {
     const struct kg_group *group = &match->group;
@@ -210,7 +218,8 @@ static void guess(const struct kg_match *match, struct kg_config *config)
     if (crossing_of(match) >= 0) {
         *config = (struct kg_config){{4096, 0, 32, 1}};
     } else if (group->problem->contiguous && length >= 256 && !writes_for_others(match) &&
-               walks_in_order(group) && waits_for_memory(match, moved_bytes(group, &longest))) {
+               !is_split(group) && walks_in_order(group) &&
+               waits_for_memory(match, moved_bytes(group, &longest))) {
         config->value[STREAM] = longest >= 4 ? 64 : longest >= 2 ? 128 : 256;
         config->value[WAYS] = 4;
     }

@@ -54,6 +54,8 @@ void kg_pointwise_emit_declarations(const struct kg_pointwise *pointwise)
                    (long long)pointwise->block, (long long)pointwise->stage);
     if (pointwise->ways > 1)
         kg_text_format(pointwise->text, "    enum { WAYS = %lld };\n", (long long)pointwise->ways);
+    if (pointwise->step > 1)
+        kg_text_format(pointwise->text, "    enum { STEP = %lld };\n", (long long)pointwise->step);
     kg_emit_host_bindings(pointwise->text, pointwise->group, false);
 }
 

@@ -277,7 +277,8 @@ static void print_plain(const struct printer *printer, const struct kg_expr *exp
         print_read(printer, expr);
         return;
     case KG_EXPR_CALL:
-        print_call(printer, expr, level);
+        if (!kg_emit_split(printer->text, expr, printer->names))
+            print_call(printer, expr, level);
         return;
     case KG_EXPR_CAST:
         print_cast(printer, expr, level);

@@ -10,7 +10,7 @@
 #ifndef KG_GEN_EMIT_H
 #define KG_GEN_EMIT_H
 
-#include "gen/shared/group.h"
+#include "gen/shared/split.h"
 
 // How a family prints names. Each callback appends an expression of the target language. All zero
 // is a valid default.
@@ -20,6 +20,7 @@ struct kg_emit_names {
     uint64_t narrow; // functions, 1 << each, that are kg_NAME_narrow_f32: see kg_group_narrow
     // Values that depend on this axis are vectors of floats (kernels/host/floats.h); 0: none.
     int vector_axis;
+    struct kg_split split; // divisions of this axis are written without one
     // The current value of axis `axis` (an int64_t expression, of primary precedence). NULL:
     // "i<axis>".
     void (*axis)(void *user, struct kg_text *text, int axis);
@@ -49,6 +50,10 @@ void kg_emit_load(struct kg_text *text, const struct kg_nest *nest, const struct
 // nothing was written).
 bool kg_emit_inside(struct kg_text *text, const struct kg_nest *nest,
                     const struct kg_access *access, const struct kg_emit_names *names);
+// A division of the axis that `names` splits: "(run * 4 + lane / 2)", "(lane % 8)". False: it is
+// none, and nothing was written.
+bool kg_emit_split(struct kg_text *text, const struct kg_expr *expr,
+                   const struct kg_emit_names *names);
 // An index expression (a subscript, the bound of a relation) as plain index arithmetic.
 void kg_emit_index(struct kg_text *text, const struct kg_nest *nest, const struct kg_expr *expr,
                    const struct kg_emit_names *names);

@@ -50,6 +50,25 @@ static void print_infix(const struct place *place, const struct kg_expr *expr, c
     kg_text_add(place->text, enclosed ? ")" : "");
 }
 
+bool kg_emit_split(struct kg_text *text, const struct kg_expr *expr,
+                   const struct kg_emit_names *names)
+{
+    const struct kg_split *split = names ? &names->split : NULL;
+    if (!split || split->step == 0)
+        return false;
+    const int64_t divisor = kg_split_divisor(expr, split->axis);
+    if (divisor == 0 || split->step % divisor != 0)
+        return false;
+    if (divisor == split->step)
+        kg_text_add(text, expr->function == KG_FN_MOD ? "lane" : "run");
+    else if (expr->function == KG_FN_MOD)
+        kg_text_format(text, "(lane %% %lld)", (long long)divisor);
+    else
+        kg_text_format(text, "(run * %lld + lane / %lld)", (long long)(split->step / divisor),
+                       (long long)divisor);
+    return true;
+}
+
 static void print_index_call(const struct place *place, const struct kg_expr *expr, bool enclosed)
 {
     static const char *const signs[KG_FUNCTION_COUNT] = {
@@ -57,6 +76,8 @@ static void print_index_call(const struct place *place, const struct kg_expr *ex
         [KG_FN_DIV] = "/", [KG_FN_MOD] = "%",
     };
     bool divides = expr->function == KG_FN_DIV || expr->function == KG_FN_MOD;
+    if (kg_emit_split(place->text, expr, place->names))
+        return;
     if (signs[expr->function] &&
         (!divides || (is_natural(expr) && expr->arguments[1]->kind == KG_EXPR_NUMBER))) {
         print_infix(place, expr, signs[expr->function], enclosed);

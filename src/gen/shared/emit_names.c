@@ -146,6 +146,8 @@ static const char *const reserved_words[] = {
     "turn",
     "column",
     "part",
+    "run",
+    "at",
     "total",
     "best",
     "next",

@@ -209,7 +209,9 @@ static void add_docstring(const struct kg_triton_module *module, struct kg_text 
         }
     }
     kg_text_add(text, "\nThe narrow floats are computed in float32 and rounded once, when they are "
-                      "stored.\n\"\"\"\n");
+                      "stored.\n");
+    kg_triton_ascend(module, text);
+    kg_text_add(text, "\"\"\"\n");
     kg_text_free(&formula);
 }
 
@@ -242,10 +244,12 @@ static void write_module(struct kg_triton_module *module, struct kg_text *source
     kg_triton_helpers(kg_skeleton_find("triton/host.py"), kg_text_string(&function), &helpers);
     add_docstring(module, source);
     bool has_math = strstr(kg_text_string(&helpers), "math.") != NULL;
-    kg_text_format(source,
-                   "\nfrom __future__ import annotations\n\nimport contextlib\n%simport "
-                   "typing\n\nimport torch\nimport triton\nimport triton.language as tl\n",
-                   has_math ? "import math\n" : "");
+    bool has_os = strstr(kg_text_string(&values), "os.environ") != NULL;
+    kg_text_format(
+        source,
+        "\nfrom __future__ import annotations\n\nimport contextlib\n%s%simport typing\n\n"
+        "import torch\nimport triton\nimport triton.language as tl\n",
+        has_math ? "import math\n" : "", has_os ? "import os\n" : "");
     add_params(module, source);
     kg_text_add(source, kg_text_string(&values));
     kg_text_add(source, kg_text_string(&code));

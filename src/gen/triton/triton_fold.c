@@ -102,7 +102,7 @@ static const char *place_now(struct kg_triton_kernel *kernel, const struct kg_ne
         const char *axis = kernel->axes[i].name;
         if (strcmp(begin, "0") != 0)
             axis = kg_triton_format(kernel, "(%s - %s)", axis, begin);
-        place = place ? kg_triton_format(kernel, "(%s) * %s + %s", place,
+        place = place ? kg_triton_format(kernel, "%s * %s + %s", kg_triton_operand(kernel, place),
                                          kg_triton_extent(kernel, nest->axes[i]), axis)
                       : axis;
     }
@@ -208,36 +208,49 @@ static const char *counted(struct kg_triton_kernel *kernel, const struct kg_trit
     return kg_triton_format(kernel, "tl.cast(%s, %s)", product, kg_triton_type(fold->type));
 }
 
-const char *kg_triton_fold_end(struct kg_triton_kernel *kernel, const struct kg_triton_fold *fold)
+const char *kg_triton_fold_total(struct kg_triton_kernel *kernel, const struct kg_triton_fold *fold)
 {
     bool real = is_real(fold->type);
     switch (fold->nest->reduce) {
     case KG_REDUCE_PROD:
         return along(kernel, fold, "_product", fold->total);
     case KG_REDUCE_MAX:
+    case KG_REDUCE_ARGMAX:
         return along(kernel, fold, real ? "_largest" : "tl.max", fold->total);
     case KG_REDUCE_MIN:
+    case KG_REDUCE_ARGMIN:
         return along(kernel, fold, real ? "_smallest" : "tl.min", fold->total);
     case KG_REDUCE_ANY:
-        return kg_triton_format(kernel, "%s != 0", along(kernel, fold, "tl.max", fold->total));
+        return along(kernel, fold, "tl.max", fold->total);
     case KG_REDUCE_ALL:
-        return kg_triton_format(kernel, "%s != 0", along(kernel, fold, "tl.min", fold->total));
-    case KG_REDUCE_ARGMAX:
-    case KG_REDUCE_ARGMIN:
-        if (fold->along < 0)
-            return fold->place;
-        return kg_triton_format(kernel, "_first_place(%s, %s, %s, %d%s)", fold->total, fold->place,
-                                along(kernel, fold,
-                                      fold->nest->reduce == KG_REDUCE_ARGMAX
-                                          ? real ? "_largest" : "tl.max"
-                                      : real ? "_smallest"
-                                             : "tl.min",
-                                      kg_triton_format(kernel, "%s", fold->total)),
-                                fold->along, fold->keeps ? ", keep_dims=True" : "");
-    case KG_REDUCE_MEAN:
-        return kg_triton_format(kernel, "%s / %s", along(kernel, fold, "tl.sum", fold->total),
-                                counted(kernel, fold));
+        return along(kernel, fold, "tl.min", fold->total);
     default:
         return along(kernel, fold, "tl.sum", fold->total);
+    }
+}
+
+const char *kg_triton_fold_place(struct kg_triton_kernel *kernel, const struct kg_triton_fold *fold,
+                                 const char *best)
+{
+    if (fold->along < 0)
+        return fold->place;
+    return kg_triton_format(kernel, "_first_place(%s, %s, %s, %d%s)", fold->total, fold->place,
+                            best, fold->along, fold->keeps ? ", keep_dims=True" : "");
+}
+
+const char *kg_triton_fold_end(struct kg_triton_kernel *kernel, const struct kg_triton_fold *fold)
+{
+    const char *total = kg_triton_fold_total(kernel, fold);
+    switch (fold->nest->reduce) {
+    case KG_REDUCE_ANY:
+    case KG_REDUCE_ALL:
+        return kg_triton_format(kernel, "%s != 0", total);
+    case KG_REDUCE_ARGMAX:
+    case KG_REDUCE_ARGMIN:
+        return kg_triton_fold_place(kernel, fold, total);
+    case KG_REDUCE_MEAN:
+        return kg_triton_format(kernel, "%s / %s", total, counted(kernel, fold));
+    default:
+        return total;
     }
 }

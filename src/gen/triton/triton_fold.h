@@ -28,6 +28,12 @@ void kg_triton_fold_once(struct kg_triton_kernel *kernel, struct kg_triton_fold 
                          const char *valid);
 // The expression of the result.
 const char *kg_triton_fold_end(struct kg_triton_kernel *kernel, const struct kg_triton_fold *fold);
+// What a part of a reduction leaves: its total along the tile, without what only the whole has (the
+// division of a mean), and the first place of the total `best`.
+const char *kg_triton_fold_total(struct kg_triton_kernel *kernel,
+                                 const struct kg_triton_fold *fold);
+const char *kg_triton_fold_place(struct kg_triton_kernel *kernel, const struct kg_triton_fold *fold,
+                                 const char *best);
 // The neutral element, as Python writes it.
 const char *kg_triton_neutral(enum kg_reduce reduce, enum kg_type type);
 

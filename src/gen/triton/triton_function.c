@@ -1,5 +1,6 @@
 // The public function of a Triton module: signature, checks, allocations, launches.
 
+#include "gen/triton/triton_lines.h"
 #include "gen/triton/triton_module.h"
 
 #include <string.h>
@@ -267,18 +268,24 @@ void kg_triton_function(const struct kg_triton_module *module, struct kg_text *t
 {
     const struct kg_op *op = module->op;
     bool variable_known[KG_DTYPE_COUNT] = {false}, size_known[KG_MAX_SIZES] = {false};
-    add_signature(module, text);
+    struct kg_text body = {0};
+    add_signature(module, &body);
+    kg_triton_add_lines(text, kg_text_string(&body));
+    kg_text_cut(&body, 0);
     add_docstring(module, text);
     for (int i = 0; i < op->input_count; i++)
-        add_input_check(module, i, variable_known, size_known, text);
-    add_shape_checks(module, text);
-    add_outputs(module, text);
-    add_launches(module, text);
-    kg_text_add(text, "    return ");
+        add_input_check(module, i, variable_known, size_known, &body);
+    add_shape_checks(module, &body);
+    add_outputs(module, &body);
+    add_launches(module, &body);
+    kg_text_add(&body, "    return ");
     for (int i = 0; i < op->output_count; i++) {
         const struct kg_tensor *tensor = op->tensors[op->input_count + i];
         const char *name = module->host.tensors[op->input_count + i];
-        kg_text_format(text, is_packed(tensor) ? "%s_pack(%s)" : "%s%s", i ? ", " : "", name);
+        kg_text_format(&body, is_packed(tensor) ? "%s_pack(%s)" : "%s%s", i ? ", " : "", name);
     }
-    kg_text_add(text, "\n");
+    kg_text_add(&body, "\n");
+    kg_triton_add_lines(text, kg_text_string(&body));
+    text->failed |= body.failed;
+    kg_text_free(&body);
 }

@@ -99,6 +99,8 @@ void kg_triton_host_call(struct kg_text *text, const struct kg_triton_host *host
     for (int i = 0; i < problem->tensor_count; i++)
         if (kernel->pointers[i])
             add(&call, tensor_argument(host, problem->tensors[i], &argument));
+    for (int i = 0; i < kernel->extra_count; i++)
+        add(&call, kernel->extras[i].argument);
     for (int i = 0; i < problem->tensor_count; i++) {
         const struct kg_tensor *tensor = problem->tensors[i];
         // Packed tensors are bytes; kernels address their elements.
@@ -118,7 +120,12 @@ void kg_triton_host_call(struct kg_text *text, const struct kg_triton_host *host
             add(&call, kg_text_string(&argument));
         }
     }
-    for (int pass = 0; pass < 2; pass++)
+    for (int pass = 0; pass < 2; pass++) {
+        for (int i = 0; i < kernel->extent_count && pass == 1; i++) {
+            kg_text_cut(&argument, 0);
+            kg_triton_host_size(&argument, host, kernel->extents[i].expr);
+            add(&call, kg_text_string(&argument));
+        }
         for (int i = 0; i < problem->op->size_count; i++) {
             bool is_param = problem->op->sizes[i]->is_param;
             if (!kernel->uses_size[i] || is_param != (pass == 1))
@@ -129,6 +136,7 @@ void kg_triton_host_call(struct kg_text *text, const struct kg_triton_host *host
             kg_text_add(&argument, host->sizes[i]);
             add(&call, kg_text_string(&argument));
         }
+    }
     kg_text_cut(&argument, 0);
     kg_text_format(&argument, "INDEX=%s", host->index);
     add(&call, kg_text_string(&argument));
@@ -163,6 +171,9 @@ void kg_triton_host_begin(struct kg_triton_host *host, const struct kg_problem *
     host->device = kg_triton_name(names, "device");
     host->tile = kg_triton_name(names, "tile");
     host->grid = kg_triton_name(names, "grid");
+    host->part = kg_triton_name(names, "part");
+    host->place = kg_triton_name(names, "place");
+    host->chunk = kg_triton_name(names, "chunk");
     host->counts[0] = kg_triton_name(names, "rows");
     host->counts[1] = kg_triton_name(names, "cols");
     for (int i = shown; i < problem->tensor_count; i++)

@@ -2,6 +2,8 @@
 
 #include "gen/triton/triton_kernel.h"
 
+#include "gen/triton/triton_lines.h"
+
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
@@ -34,6 +36,19 @@ void kg_triton_kernel_free(struct kg_triton_kernel *kernel)
 bool kg_triton_kernel_failed(const struct kg_triton_kernel *kernel)
 {
     return kernel->body.failed || kernel->arena.failed;
+}
+
+int kg_triton_values(const struct kg_triton_kernel *kernel)
+{
+    int count = 1;
+    const char *at = kg_text_string(&kernel->body);
+    while ((at = strstr(at, " = ")) != NULL) {
+        count++;
+        at += 3;
+    }
+    bool wide = strstr(kg_text_string(&kernel->body), "tl.int64") ||
+                strstr(kg_text_string(&kernel->body), "tl.float64");
+    return wide ? 2 * count : count;
 }
 
 void kg_triton_line(struct kg_triton_kernel *kernel, const char *format, ...)
@@ -86,6 +101,11 @@ const char *kg_triton_format(struct kg_triton_kernel *kernel, const char *format
     return kg_triton_keep(kernel, &text);
 }
 
+const char *kg_triton_operand(struct kg_triton_kernel *kernel, const char *text)
+{
+    return strchr(text, ' ') ? kg_triton_format(kernel, "(%s)", text) : text;
+}
+
 const char *kg_triton_fresh(struct kg_triton_kernel *kernel, const char *base)
 {
     return kg_triton_name(&kernel->names, base);
@@ -99,6 +119,16 @@ const char *kg_triton_block(struct kg_triton_kernel *kernel, const char *name)
     if (kernel->block_count < 4)
         kernel->blocks[kernel->block_count++] = name;
     return name;
+}
+
+void kg_triton_extra(struct kg_triton_kernel *kernel, const char *name, const char *argument)
+{
+    if (kernel->extra_count == sizeof kernel->extras / sizeof *kernel->extras) {
+        kernel->arena.failed = true;
+        return;
+    }
+    kernel->extras[kernel->extra_count].name = kg_triton_fresh(kernel, name);
+    kernel->extras[kernel->extra_count++].argument = argument;
 }
 
 void kg_triton_param(struct kg_text *text, const struct kg_op *op, const struct kg_size *param)
@@ -135,28 +165,33 @@ void kg_triton_kernel_text(const struct kg_triton_kernel *kernel, const char *co
     for (int i = 0; i < problem->tensor_count; i++)
         if (kernel->pointers[i])
             add_argument(text, &line, kernel->pointers[i]);
+    for (int i = 0; i < kernel->extra_count; i++)
+        add_argument(text, &line, kernel->extras[i].name);
     for (int i = 0; i < problem->tensor_count; i++)
         for (int d = 0; d < problem->tensors[i]->rank; d++)
             if (kernel->strides[i][d])
                 add_argument(text, &line, kernel->strides[i][d]);
-    char constant[200];
-    for (int pass = 0; pass < 2; pass++)
+    struct kg_text constant = {0};
+    for (int pass = 0; pass < 2; pass++) {
+        for (int i = 0; i < kernel->extent_count && pass == 1; i++)
+            add_argument(text, &line, kernel->extents[i].name);
         for (int i = 0; i < problem->op->size_count; i++) {
             bool is_param = problem->op->sizes[i]->is_param;
             if (!kernel->uses_size[i] || is_param != (pass == 1))
                 continue;
-            size_t room = sizeof constant - 1;
-            strncpy(constant, kernel->sizes[i], room);
-            constant[room] = '\0';
-            if (is_param)
-                strncat(constant, ": tl.constexpr", room - strlen(constant));
-            add_argument(text, &line, constant);
+            kg_text_cut(&constant, 0);
+            kg_text_format(&constant, "%s%s", kernel->sizes[i], is_param ? ": tl.constexpr" : "");
+            add_argument(text, &line, kg_text_string(&constant));
         }
+    }
     add_argument(text, &line, "INDEX: tl.constexpr");
     for (int i = 0; i < kernel->block_count; i++) {
-        strcpy(constant, kernel->blocks[i]);
-        strcat(constant, ": tl.constexpr");
-        add_argument(text, &line, constant);
+        kg_text_cut(&constant, 0);
+        kg_text_format(&constant, "%s: tl.constexpr", kernel->blocks[i]);
+        add_argument(text, &line, kg_text_string(&constant));
     }
-    kg_text_format(text, "\n):\n    \"\"\"%s\"\"\"\n%s", comment, kg_text_string(&kernel->body));
+    text->failed |= constant.failed;
+    kg_text_free(&constant);
+    kg_text_format(text, "\n):\n    \"\"\"%s\"\"\"\n", comment);
+    kg_triton_add_lines(text, kg_text_string(&kernel->body));
 }

@@ -40,6 +40,8 @@ struct kg_triton_kernel {
     struct kg_triton_axis axes[KG_MAX_INDICES];
     const char *values[KG_MAX_NESTS]; // by position in the group: the variable with its value
 
+    bool native; // reads of floats keep the dtype that they have in memory
+
     int load_count;
     struct kg_triton_load loads[KG_TRITON_MAX_LOADS];
 
@@ -48,6 +50,15 @@ struct kg_triton_kernel {
     const char *strides[KG_TRITON_TENSORS][KG_MAX_RANK];
     const char *sizes[KG_MAX_SIZES];
     bool uses_size[KG_MAX_SIZES];
+    int extent_count;
+    struct {
+        const struct kg_expr *expr; // of sizes, computed by the public function
+        const char *name;
+    } extents[16];
+    int extra_count;
+    struct {
+        const char *name, *argument; // in the kernel, and in the public function
+    } extras[4];
     int block_count;
     const char *blocks[4]; // constants of the tile: "BLOCK_ROWS"
 };
@@ -59,6 +70,10 @@ void kg_triton_kernel_free(struct kg_triton_kernel *kernel);
 void kg_triton_kernel_text(const struct kg_triton_kernel *kernel, const char *comment,
                            struct kg_text *text);
 bool kg_triton_kernel_failed(const struct kg_triton_kernel *kernel);
+
+// How many values of 4 bytes an element of the tile has at most: one for each assignment, as none
+// is known to be dead, or two where some are of 64 bits.
+int kg_triton_values(const struct kg_triton_kernel *kernel);
 
 // A line of the body.
 void kg_triton_line(struct kg_triton_kernel *kernel, const char *format, ...)
@@ -75,6 +90,9 @@ const char *kg_triton_keep(struct kg_triton_kernel *kernel, struct kg_text *text
 const char *kg_triton_fresh(struct kg_triton_kernel *kernel, const char *base);
 const char *kg_triton_block(struct kg_triton_kernel *kernel, const char *name);
 
+// An argument that is no tensor of the definition and no size.
+void kg_triton_extra(struct kg_triton_kernel *kernel, const char *name, const char *argument);
+
 // The value of an expression of the current nest, converted to `type`. May write reads in front.
 const char *kg_triton_value(struct kg_triton_kernel *kernel, const struct kg_expr *expr,
                             enum kg_type type);
@@ -84,6 +102,10 @@ const char *kg_triton_index(struct kg_triton_kernel *kernel, const struct kg_exp
 const char *kg_triton_begin_of(struct kg_triton_kernel *kernel, const struct kg_index *axis);
 const char *kg_triton_end_of(struct kg_triton_kernel *kernel, const struct kg_index *axis);
 const char *kg_triton_extent(struct kg_triton_kernel *kernel, const struct kg_index *axis);
+// A size expression that is an argument of the kernel of its own if it is more than a name or a
+// number; `base` is a name for it.
+const char *kg_triton_size(struct kg_triton_kernel *kernel, const struct kg_expr *expr,
+                           const char *base);
 // The variable with the value of a read, in its compute type.
 const char *kg_triton_read(struct kg_triton_kernel *kernel, const struct kg_access *access);
 // Reads what does not depend on the axes from `first` on, so that loops over these do not repeat
@@ -99,6 +121,8 @@ void kg_triton_settle(struct kg_triton_kernel *kernel, int position, const char 
                       enum kg_type type);
 // Stores `value`, of `type`, as the current element of the current nest's output.
 void kg_triton_store(struct kg_triton_kernel *kernel, const char *value, enum kg_type type);
+// A product or sum as an operand of something that binds tighter: in parentheses, if it needs them.
+const char *kg_triton_operand(struct kg_triton_kernel *kernel, const char *text);
 // The condition that the relation of an axis holds; NULL: it has none.
 const char *kg_triton_relation(struct kg_triton_kernel *kernel, const struct kg_index *axis);
 // "a & b"; either may be NULL.

@@ -14,13 +14,17 @@
 
 enum { LONGEST_WINDOW = 32 };
 
+bool kg_triton_is_window(const struct kg_nest *nest)
+{
+    const struct kg_index *axis = nest->axes[nest->axis_count - 1];
+    return nest->has_reduce && axis->end->kind == KG_EXPR_NUMBER &&
+           axis->end->integer <= LONGEST_WINDOW;
+}
+
 // Whether the last reduced axis is too long, or of unknown length, for a loop of single steps.
 static bool reduces_columns(const struct kg_nest *nest)
 {
-    if (!nest->has_reduce)
-        return false;
-    const struct kg_index *axis = nest->axes[nest->axis_count - 1];
-    return axis->end->kind != KG_EXPR_NUMBER || axis->end->integer > LONGEST_WINDOW;
+    return nest->has_reduce && !kg_triton_is_window(nest);
 }
 
 // Loops over reduced axes [first, last], one step at a time.
@@ -29,7 +33,8 @@ static void open_loops(struct kg_triton_kernel *kernel, const struct kg_nest *ne
 {
     for (int axis = first; axis <= last; axis++) {
         kg_triton_hoist(kernel, axis);
-        const char *name = kg_triton_fresh(kernel, nest->axes[axis]->name);
+        const char *name =
+            kg_triton_fresh(kernel, kg_triton_format(kernel, "%s_step", nest->axes[axis]->name));
         kg_triton_open(kernel, "for %s in range(%s, %s)", name,
                        kg_triton_begin_of(kernel, nest->axes[axis]),
                        kg_triton_end_of(kernel, nest->axes[axis]));

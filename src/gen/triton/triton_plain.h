@@ -13,6 +13,11 @@ void kg_triton_guess(const struct kg_match *match, struct kg_config *config);
 bool kg_triton_emit(const struct kg_match *match, const struct kg_config *config, const char *entry,
                     struct kg_text *source);
 
+// Whether the nest reduces a range that is known when the module is written: a window.
+bool kg_triton_is_window(const struct kg_nest *nest);
+// Writes a group whose only reduction, at position k, has neither relations nor a window.
+void kg_triton_write_reduction(struct kg_triton_unit *unit, int k);
+
 // Names for a problem's public function. `arena` outlives it.
 void kg_triton_host_begin(struct kg_triton_host *host, const struct kg_problem *problem,
                           struct kg_arena *arena);

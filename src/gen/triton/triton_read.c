@@ -85,14 +85,32 @@ const char *kg_triton_index(struct kg_triton_kernel *kernel, const struct kg_exp
     return kg_triton_keep(kernel, &text);
 }
 
+const char *kg_triton_size(struct kg_triton_kernel *kernel, const struct kg_expr *expr,
+                           const char *base)
+{
+    if (expr->kind != KG_EXPR_CALL)
+        return kg_triton_index(kernel, expr);
+    for (int i = 0; i < kernel->extent_count; i++)
+        if (kg_size_same(kernel->extents[i].expr, expr))
+            return kernel->extents[i].name;
+    if (kernel->extent_count == sizeof kernel->extents / sizeof *kernel->extents)
+        return kg_triton_index(kernel, expr);
+    const char *name = kg_triton_fresh(kernel, base);
+    kernel->extents[kernel->extent_count].expr = expr;
+    kernel->extents[kernel->extent_count++].name = name;
+    return name;
+}
+
 const char *kg_triton_begin_of(struct kg_triton_kernel *kernel, const struct kg_index *axis)
 {
-    return axis->begin ? kg_triton_index(kernel, axis->begin) : "0";
+    if (!axis->begin)
+        return "0";
+    return kg_triton_size(kernel, axis->begin, kg_triton_format(kernel, "%s_begin", axis->name));
 }
 
 const char *kg_triton_end_of(struct kg_triton_kernel *kernel, const struct kg_index *axis)
 {
-    return kg_triton_index(kernel, axis->end);
+    return kg_triton_size(kernel, axis->end, kg_triton_format(kernel, "%s_end", axis->name));
 }
 
 const char *kg_triton_extent(struct kg_triton_kernel *kernel, const struct kg_index *axis)
@@ -175,11 +193,53 @@ static const char *pointer_of(struct kg_triton_kernel *kernel, const struct kg_t
     return *pointer;
 }
 
+static const char *dimension_of(struct kg_triton_kernel *kernel, const struct kg_tensor *tensor,
+                                int dim)
+{
+    return kg_triton_size(kernel, tensor->dims[dim],
+                          kg_triton_format(kernel, "%s_dim%d", tensor->name, dim));
+}
+
 static const char *clamped(struct kg_triton_kernel *kernel, const struct kg_access *access, int dim,
                            const char *subscript)
 {
     return kg_triton_format(kernel, "tl.minimum(tl.maximum(%s, 0), %s - 1)", subscript,
-                            kg_triton_index(kernel, access->tensor->dims[dim]));
+                            dimension_of(kernel, access->tensor, dim));
+}
+
+static const char *find_load(const struct kg_triton_kernel *kernel, const struct kg_tensor *tensor,
+                             const char *place)
+{
+    for (int i = 0; i < kernel->load_count; i++)
+        if (kernel->loads[i].tensor == tensor && strcmp(kernel->loads[i].place, place) == 0)
+            return kernel->loads[i].value;
+    return NULL;
+}
+
+// Until the block ends in which it was read.
+static void remember(struct kg_triton_kernel *kernel, const struct kg_tensor *tensor,
+                     const char *place, const char *value)
+{
+    if (kernel->load_count < KG_TRITON_MAX_LOADS)
+        kernel->loads[kernel->load_count++] =
+            (struct kg_triton_load){tensor, place, value, kernel->level};
+}
+
+// A subscript in a variable of its own.
+static const char *named(struct kg_triton_kernel *kernel, const struct kg_tensor *tensor, int dim,
+                         const char *subscript)
+{
+    const char *known = find_load(kernel, NULL, subscript);
+    if (known)
+        return known;
+    const char *name =
+        kg_triton_fresh(kernel, kg_triton_format(kernel, "%s_i%d", tensor->name, dim));
+    size_t length = strlen(subscript);
+    bool enclosed = subscript[0] == '(' && subscript[length - 1] == ')' &&
+                    !memchr(subscript + 1, ')', length - 2);
+    kg_triton_line(kernel, "%s = %.*s", name, (int)(length - 2 * enclosed), subscript + enclosed);
+    remember(kernel, NULL, subscript, name);
+    return name;
 }
 
 struct place {
@@ -187,16 +247,30 @@ struct place {
     const char *inside; // the condition of a padded read; NULL: none
 };
 
+// Whether no sizes make a statement read outside of its tensors. Else some would, which this tool
+// refuses; modules give a 0 for such reads.
+static bool is_inside(const struct kg_problem *problem)
+{
+    for (int i = 0; i < problem->op->statement_count; i++)
+        if (!problem->is_inside[i])
+            return false;
+    return true;
+}
+
 static struct place place_of(struct kg_triton_kernel *kernel, const struct kg_access *access)
 {
     const struct kg_tensor *tensor = access->tensor;
     struct place place = {"0", NULL};
+    bool unproved = !is_inside(kernel->group->problem);
     for (int dim = 0; dim < tensor->rank; dim++) {
         const struct kg_expr *expr = access->map[dim].subscript;
         const char *subscript = kg_triton_index(kernel, expr);
-        bool padded = access->read->pad && !covers(kernel->nest, access, dim);
-        if (padded) {
-            const char *size = kg_triton_index(kernel, tensor->dims[dim]);
+        bool guarded = (access->read->pad || (unproved && !access->map[dim].is_gather)) &&
+                       !covers(kernel->nest, access, dim);
+        if (guarded) {
+            if (expr->kind == KG_EXPR_CALL) // it is used three times
+                subscript = named(kernel, tensor, dim, subscript);
+            const char *size = dimension_of(kernel, tensor, dim);
             place.inside = kg_triton_and(
                 kernel, place.inside,
                 kg_triton_format(kernel, "(%s >= 0) & (%s < %s)", subscript, subscript, size));
@@ -246,18 +320,9 @@ static const char *converted(struct kg_triton_kernel *kernel, const struct kg_te
         return kg_triton_format(kernel, "_from_%s(%s)", kg_dtypes[dtype].name, loaded);
     if (tensor->compute == KG_TYPE_BOOL)
         return kg_triton_format(kernel, "%s.to(tl.int1)", loaded);
-    if (tensor->role == KG_ROLE_LOCAL)
+    if (tensor->role == KG_ROLE_LOCAL || (kernel->native && kg_dtypes[dtype].is_float))
         return loaded;
     return kg_triton_format(kernel, "%s.to(%s)", loaded, kg_triton_type(tensor->compute));
-}
-
-static const char *find_load(const struct kg_triton_kernel *kernel, const struct kg_tensor *tensor,
-                             const char *place)
-{
-    for (int i = 0; i < kernel->load_count; i++)
-        if (kernel->loads[i].tensor == tensor && strcmp(kernel->loads[i].place, place) == 0)
-            return kernel->loads[i].value;
-    return NULL;
 }
 
 static const char *value_in_tile(const struct kg_triton_kernel *kernel,
@@ -291,19 +356,62 @@ static const char *load_text(struct kg_triton_kernel *kernel, const struct kg_te
     return kg_triton_keep(kernel, &text);
 }
 
+// The statement of the group that makes a tensor which others need not see; NULL: none does.
+static const struct kg_nest *maker_of(const struct kg_triton_kernel *kernel,
+                                      const struct kg_tensor *tensor)
+{
+    for (int i = 0; i < kernel->group->count; i++)
+        if (kg_group_nest(kernel->group, i)->output == tensor &&
+            kg_group_is_private(kernel->group, tensor))
+            return kg_group_nest(kernel->group, i);
+    return NULL;
+}
+
+// The formula of another statement at the place that is read.
+static const char *inlined(struct kg_triton_kernel *kernel, const struct kg_nest *maker,
+                           const struct kg_access *access)
+{
+    const struct kg_nest *nest = kernel->nest;
+    struct kg_triton_axis axes[KG_MAX_INDICES], kept[KG_MAX_INDICES];
+    memcpy(kept, kernel->axes, sizeof kept);
+    memcpy(axes, kernel->axes, sizeof axes);
+    for (int dim = 0; dim < maker->output_axes; dim++) {
+        bool used[KG_MAX_INDICES] = {false};
+        const struct kg_expr *subscript = access->map[dim].subscript;
+        mark_axes(subscript, used);
+        const char *name = kg_triton_index(kernel, subscript);
+        if (access->map[dim].is_gather)
+            name = clamped(kernel, access, dim, name);
+        const char *mask = mask_of(kernel, used);
+        axes[dim] = (struct kg_triton_axis){
+            name, mask ? kg_triton_format(kernel, strchr(mask, '&') ? "(%s)" : "%s", mask) : NULL};
+    }
+    memcpy(kernel->axes, axes, sizeof axes);
+    kernel->nest = maker;
+    const char *value = kg_triton_value(kernel, maker->body, maker->body->type);
+    kernel->nest = nest;
+    memcpy(kernel->axes, kept, sizeof kept);
+    const char *name = kg_triton_fresh(kernel, access->tensor->name);
+    kg_triton_line(kernel, "%s = %s", name, value);
+    return name;
+}
+
 const char *kg_triton_read(struct kg_triton_kernel *kernel, const struct kg_access *access)
 {
     const struct kg_tensor *tensor = access->tensor;
     const char *known = value_in_tile(kernel, access);
     if (known)
         return known;
+    const struct kg_nest *maker = maker_of(kernel, tensor);
+    if (maker)
+        return inlined(kernel, maker, access);
     bool used[KG_MAX_INDICES] = {false};
     for (int dim = 0; dim < tensor->rank; dim++)
         mark_axes(access->map[dim].subscript, used);
     struct place place = place_of(kernel, access);
     const char *mask = kg_triton_and(kernel, mask_of(kernel, used), place.inside);
     const char *pad = NULL, *other = "0";
-    if (place.inside) {
+    if (place.inside && access->read->pad) {
         const char *simple = other_of(kernel, access);
         if (simple)
             other = simple;
@@ -322,9 +430,7 @@ const char *kg_triton_read(struct kg_triton_kernel *kernel, const struct kg_acce
         kg_triton_line(kernel, "%s = tl.where(%s, %s, %s)", value, place.inside, loaded, pad);
     else
         kg_triton_line(kernel, "%s = %s", value, loaded);
-    if (kernel->load_count < KG_TRITON_MAX_LOADS)
-        kernel->loads[kernel->load_count++] =
-            (struct kg_triton_load){tensor, key, value, kernel->level};
+    remember(kernel, tensor, key, value);
     return value;
 }
 

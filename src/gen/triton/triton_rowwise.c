@@ -153,10 +153,12 @@ static void launch(const struct rows *rows, struct kg_triton_unit *unit,
     kg_triton_host_product(text, host, shared->shape, 0, shared->rows - 1);
     kg_text_add(text, ", ");
     kg_triton_host_product(text, host, shared->shape, shared->rows, shared->last);
-    kg_text_format(text, "\n    if %s:\n        %s = _row_tile(%s, %s)\n", host->counts[0],
-                   host->tile, host->counts[0], host->counts[1]);
-    kg_text_format(text, "        %s = (triton.cdiv(%s, %s.rows),)\n", host->grid,
-                   host->counts[0], host->tile);
+    kg_text_format(text, "\n    if %s:\n        %s = _row_tile(%s, %s, _most(%s, %d))\n",
+                   host->counts[0], host->tile, host->counts[0], host->counts[1], host->device,
+                   kg_triton_values(whole) > kg_triton_values(blocks) ? kg_triton_values(whole)
+                                                                      : kg_triton_values(blocks));
+    kg_text_format(text, "        %s = (triton.cdiv(%s, %s.rows),)\n", host->grid, host->counts[0],
+                   host->tile);
     kg_text_format(text, "        if %s <= %s.cols:\n", host->counts[1], host->tile);
     kg_triton_launch_call(unit, whole, 3);
     kg_text_add(text, "        else:\n");

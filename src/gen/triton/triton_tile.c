@@ -27,8 +27,9 @@ void kg_triton_tile_split(struct kg_triton_kernel *kernel, const struct kg_nest 
     for (int axis = first; axis <= last; axis++) {
         const char *name = kg_triton_fresh(kernel, nest->axes[axis]->name), *value = linear;
         if (axis < last)
-            value = kg_triton_format(kernel, "%s // (%s)", value,
-                                     kg_triton_tile_product(kernel, nest, axis + 1, last));
+            value = kg_triton_format(
+                kernel, "%s // %s", value,
+                kg_triton_operand(kernel, kg_triton_tile_product(kernel, nest, axis + 1, last)));
         if (axis > first)
             value = kg_triton_format(kernel, "%s %% %s", value,
                                      kg_triton_extent(kernel, nest->axes[axis]));
@@ -96,6 +97,8 @@ void kg_triton_launch_call(struct kg_triton_unit *unit, const struct kg_triton_k
         kg_text_add(&constants, ", ");
     }
     kg_text_format(&constants, "num_warps=%s.warps", tile);
+    kg_text_format(unit->launches, "%*s_check_grid(%s, %s)\n", 4 * level, "", unit->host->device,
+                   unit->host->grid);
     kg_triton_host_call(unit->launches, unit->host, kernel, level, kg_text_string(&constants));
     unit->launches->failed |= constants.failed;
     kg_text_free(&constants);
@@ -112,8 +115,9 @@ void kg_triton_launch_tile(struct kg_triton_unit *unit, const struct kg_triton_k
     kg_triton_host_product(text, host, nest, 0, last - 1);
     kg_text_add(text, ", ");
     kg_triton_host_product(text, host, nest, last < 0 ? 0 : last, last);
-    kg_text_format(text, "\n    if %s and %s:\n        %s = _tile(%s, %s)\n        %s = (", rows,
-                   cols, host->tile, rows, cols, host->grid);
+    kg_text_format(
+        text, "\n    if %s and %s:\n        %s = _tile(%s, %s, _most(%s, %d))\n        %s = (",
+        rows, cols, host->tile, rows, cols, host->device, kg_triton_values(kernel), host->grid);
     if (last > 0)
         kg_text_format(text, "triton.cdiv(%s, %s.rows), ", rows, host->tile);
     kg_text_format(text, "triton.cdiv(%s, %s.cols)%s)\n", cols, host->tile, last > 0 ? "" : ",");
@@ -129,8 +133,9 @@ void kg_triton_launch_rows(struct kg_triton_unit *unit, const struct kg_triton_k
     kg_triton_host_product(text, host, nest, 0, rows - 1);
     kg_text_add(text, ", ");
     kg_triton_host_extent(text, host, nest->axes[nest->axis_count - 1]);
-    kg_text_format(text, "\n    if %s:\n        %s = %s(%s, %s)\n", host->counts[0], host->tile,
-                   tile, host->counts[0], host->counts[1]);
+    kg_text_format(text, "\n    if %s:\n        %s = %s(%s, %s, _most(%s, %d))\n", host->counts[0],
+                   host->tile, tile, host->counts[0], host->counts[1], host->device,
+                   kg_triton_values(kernel));
     kg_text_format(text, "        %s = (triton.cdiv(%s, %s.rows),)\n", host->grid, host->counts[0],
                    host->tile);
     kg_triton_launch_call(unit, kernel, 2);

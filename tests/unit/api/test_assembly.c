@@ -110,6 +110,7 @@ static const struct member kernel_members[] = {
     {"main_loop", INTEGER | NONE},
     {"work", OBJECT},
     {"occupancy", OBJECT | NONE},
+    {"gpu", OBJECT | NONE},
     {"model", OBJECT | NONE},
     {"missing", TEXT | NONE},
     {"points", NUMBER},
@@ -162,6 +163,15 @@ static const struct member occupancy_members[] = {
     {"limiter", TEXT},
     {"limits", OBJECT},
 };
+static const struct member gpu_members[] = {
+    {"name", TEXT},
+    {"sms", INTEGER},
+    {"clock_hz", NUMBER},
+    {"bytes_per_second", NUMBER},
+    {"l2_bytes", INTEGER},
+    {"block_shared_bytes", INTEGER},
+    {"matrix_flops_per_second", OBJECT},
+};
 static const struct member model_members[] = {
     {"waves", NUMBER},
     {"tail", NUMBER},
@@ -194,6 +204,9 @@ static void check_kernel(const json_t *kernel, bool modelled)
     const json_t *model = json_object_get(kernel, "model");
     if (json_is_object(occupancy))
         CHECK_MEMBERS(occupancy, occupancy_members);
+    const json_t *gpu = json_object_get(kernel, "gpu");
+    if (json_is_object(gpu))
+        CHECK_MEMBERS(gpu, gpu_members);
     CHECK(json_is_object(model) == modelled);
     if (json_is_object(model))
         CHECK_MEMBERS(model, model_members);
@@ -240,6 +253,44 @@ static void check_sample(const char *name, const struct kg_assembly_launch *laun
                                       : json_integer_value(registers) == figures.registers);
         CHECK(json_is_null(registers) == ends_with(name, ".ptx"));
     }
+    json_decref(json);
+    kg_assembly_destroy(assembly);
+}
+
+// The family chooses the prior, and so the estimate, but neither the bound nor the features.
+static void test_family(void)
+{
+    struct kg_assembly *assembly = read_sample("small.sm_90a.cubin");
+    if (!assembly)
+        return;
+    const char *const families[] = {NULL, "pointwise", "no such family"};
+    struct kg_prediction found[3];
+    for (size_t f = 0; f < 3; f++) {
+        struct kg_assembly_launch launch = {
+            .size = sizeof launch, .grid = {1000}, .read_bytes = 1e9, .family = families[f]};
+        found[f] = (struct kg_prediction){.size = sizeof found[f]};
+        CHECK(kg_assembly_predict(assembly, 0, &launch, &found[f]) == KG_OK);
+    }
+    CHECK(found[0].bound > 0 && found[0].bound == found[1].bound);
+    CHECK(found[0].estimate != found[1].estimate);
+    CHECK(found[0].estimate == found[2].estimate);
+    kg_assembly_destroy(assembly);
+}
+
+static void test_gpu(void)
+{
+    struct kg_assembly *assembly = read_sample("small.sm_90a.cubin");
+    if (!assembly)
+        return;
+    struct kg_assembly_launch launch = {.device = "h100"};
+    json_t *json = report(assembly, 0, &launch);
+    const json_t *kernel = json_array_get(json_object_get(json, "kernels"), 0);
+    const json_t *gpu = json_object_get(kernel, "gpu");
+    CHECK(json_integer_value(json_object_get(gpu, "sms")) == 132);
+    CHECK(json_integer_value(json_object_get(gpu, "block_shared_bytes")) == 232448);
+    const json_t *rates = json_object_get(gpu, "matrix_flops_per_second");
+    double dense = json_number_value(json_object_get(rates, "16_bits"));
+    CHECK(dense > 0.9e15 && dense < 1.2e15); // 989 TFLOPS at the clock that NVIDIA publishes
     json_decref(json);
     kg_assembly_destroy(assembly);
 }
@@ -472,5 +523,5 @@ static void end(void)
     kg_context_destroy(context);
 }
 
-TEST_MAIN(begin, test_contract, test_figures, test_predictions, test_log, test_comparison,
-          test_bad_pairs, test_width, test_refusals, end)
+TEST_MAIN(begin, test_contract, test_family, test_gpu, test_figures, test_predictions, test_log,
+          test_comparison, test_bad_pairs, test_width, test_refusals, end)

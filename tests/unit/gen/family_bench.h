@@ -342,8 +342,8 @@ static inline void bench_strided(struct bench *bench, const char *family, const 
 }
 
 // Why the family does not take the op.
-static void bench_refusal(struct bench *bench, const char *family, const char *text,
-                          const char *sizes, const char *reason)
+static inline void bench_refusal(struct bench *bench, const char *family, const char *text,
+                                 const char *sizes, const char *reason)
 {
     struct kg_text words = {0};
     bench_define(bench, text, NULL);

@@ -4,7 +4,8 @@
 #include "gen/target.h"
 #include "test.h"
 
-static const struct kg_target *const targets[] = {&kg_target_host, &kg_target_cuda};
+static const struct kg_target *const targets[] = {&kg_target_host, &kg_target_cuda,
+                                                  &kg_target_triton};
 enum { TARGETS = sizeof targets / sizeof *targets };
 
 static void targets_have_names(void)
@@ -19,6 +20,9 @@ static void targets_have_names(void)
 static void devices_have_targets(void)
 {
     for (int i = 0; i < TARGETS; i++) {
+        CHECK(targets[i]->only_emits == (targets[i] == &kg_target_triton));
+        if (targets[i]->only_emits)
+            continue;
         const struct kg_backend backend = {.name = targets[i]->name};
         const struct kg_device device = {.backend = &backend};
         CHECK(kg_target_of(&device) == targets[i]);

@@ -45,7 +45,7 @@ static bool is_at(enum place place, int64_t row, int64_t column)
 
 struct fault {
     enum place place;
-    double factor, shift; // a wrong value is factor * value + shift
+    double factor, shift; // a wrong value is farther from 0: factor * |value| + shift
 };
 
 static enum kg_status spoilt(void *user, const struct kg_problem *problem, void *const *tensors,
@@ -62,7 +62,8 @@ static enum kg_status spoilt(void *user, const struct kg_problem *problem, void 
         for (int64_t d = 0; d < (is_row ? 1 : COLUMNS); d++)
             if (is_at(fault->place, p, is_row ? 203 : d)) {
                 double value = get(problem, tensors, tensor, p, d);
-                put(problem, tensors, tensor, p, d, fault->factor * value + fault->shift);
+                put(problem, tensors, tensor, p, d,
+                    copysign(fault->factor * fabs(value) + fault->shift, value));
             }
     return status;
 }

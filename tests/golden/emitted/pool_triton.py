@@ -1,0 +1,429 @@
+"""pool: an operator
+
+The definition:
+
+    y[n, h, w] = max(r in 0..R) x[n, h*S + r, w]
+    place[n] = cast(i32, argmax(h, w) x[n, h, w])
+
+Kernels:
+
+    _pool_y_kernel: a tile of the output per program
+    _pool_place_kernel: rows of outputs per program, which walk the reduced indices in blocks; few outputs share the walk (_part, _end)
+    _pool_y_f64_kernel: a tile of the output per program
+    _pool_place_f64_kernel: rows of outputs per program, which walk the reduced indices in blocks; few outputs share the walk (_part, _end)
+
+The narrow floats are computed in float32 and rounded once, when they are stored.
+
+On Ascend (device npu):
+
+    grid: checked at each launch, at most 65535 programs
+    unified buffer: tiles are chosen so that all values of a tile take 96 of 192 KiB
+    tails: blocks are powers of two; rows whose stride is a multiple of 32 bytes are aligned
+    not there: f64
+    slow: 64-bit integers are computed one by one
+    not there: float64, which some kernels compute in
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import typing
+
+import torch
+import triton
+import triton.language as tl
+
+R = 3
+S = 2
+
+
+@triton.jit
+def _maximum(a, b):
+    return tl.maximum(a, b, propagate_nan=tl.PropagateNan.ALL)
+
+
+@triton.jit
+def _largest(x, axis: tl.constexpr, keep_dims: tl.constexpr = False):
+    """NaN if any element is NaN."""
+    unordered = tl.max((x != x).to(tl.int32), axis, keep_dims=keep_dims)
+    return tl.where(unordered > 0, float("nan"), tl.max(x, axis, keep_dims=keep_dims))
+
+
+@triton.jit
+def _first_place(values, places, best, axis: tl.constexpr, keep_dims: tl.constexpr = False):
+    """The first place of the best value, which is NaN if any is; -1: there are no values."""
+    hit = ((values == best) | ((values != values) & (best != best))) & (places >= 0)
+    first = tl.min(tl.where(hit, places, 9223372036854775807), axis, keep_dims=keep_dims)
+    return tl.where(first == 9223372036854775807, -1, first)
+
+
+@triton.jit
+def _pool_y_kernel(
+    x_ptr, y_ptr, x_s0, x_s1, x_s2, y_s0, y_s1, y_s2, N, H, W, h_end, R: tl.constexpr,
+    S: tl.constexpr, INDEX: tl.constexpr, BLOCK_ROWS: tl.constexpr, BLOCK_COLS: tl.constexpr,
+):
+    """y[n, h, w] = max(r in 0..3) x[n, h*2 + r, w]"""
+    row = (tl.program_id(0).to(INDEX) * BLOCK_ROWS + tl.arange(0, BLOCK_ROWS))[:, None]
+    row_in = row < N * h_end
+    n = row // h_end
+    h = row % h_end
+    w = (tl.program_id(1).to(INDEX) * BLOCK_COLS + tl.arange(0, BLOCK_COLS))[None, :]
+    w_in = w < W
+    total = tl.full([BLOCK_ROWS, BLOCK_COLS], float("-inf"), tl.float32)
+    for r_step in range(0, R):
+        r = tl.cast(r_step, INDEX)
+        x_i1 = h * S + r
+        x = tl.load(x_ptr + n * x_s0 + x_i1 * x_s1 + w * x_s2, mask=row_in & w_in & (x_i1 >= 0) &
+                (x_i1 < H), other=0).to(tl.float32)
+        total = _maximum(total, x)
+    tl.store(y_ptr + n * y_s0 + h * y_s1 + w * y_s2, total, mask=row_in & w_in)
+
+
+@triton.jit
+def _pool_place_kernel(
+    x_ptr, place_ptr, x_s0, x_s1, x_s2, place_s0, N, H, W, INDEX: tl.constexpr,
+    BLOCK_ROWS: tl.constexpr, BLOCK_COLS: tl.constexpr,
+):
+    """place_1[n] = argmax(h, w) x[n, h, w]
+    place[n] = cast(i32, place_1[n])
+    """
+    n = (tl.program_id(0).to(INDEX) * BLOCK_ROWS + tl.arange(0, BLOCK_ROWS))[:, None]
+    n_in = n < N
+    total = tl.full([BLOCK_ROWS, BLOCK_COLS], float("-inf"), tl.float32)
+    place = tl.full([BLOCK_ROWS, BLOCK_COLS], -1, tl.int64)
+    for start in range(0, H * W, BLOCK_COLS):
+        col = tl.cast(start, INDEX) + tl.arange(0, BLOCK_COLS)[None, :]
+        col_in = col < H * W
+        h = col // W
+        w = col % W
+        x = tl.load(x_ptr + n * x_s0 + h * x_s1 + w * x_s2, mask=n_in & col_in,
+                other=0).to(tl.float32)
+        value = x
+        better = (place < 0) | (value > total) | ((value != value) & (total == total))
+        better = better & col_in
+        total = tl.where(better, value, total)
+        place = tl.where(better, tl.cast(h * W + w, tl.int64), place)
+    place_1 = _first_place(total, place, _largest(total, 1, keep_dims=True), 1, keep_dims=True)
+    tl.store(place_ptr + n * place_s0, place_1.to(tl.int32).to(tl.int64), mask=n_in)
+
+
+@triton.jit
+def _pool_place_part_kernel(
+    x_ptr, part_ptr, place_ptr, chunk, x_s0, x_s1, x_s2, N, H, W, INDEX: tl.constexpr,
+    BLOCK_ROWS: tl.constexpr, BLOCK_COLS: tl.constexpr,
+):
+    """place_1[n] = argmax(h, w) x[n, h, w]
+    place[n] = cast(i32, place_1[n])
+    """
+    n = (tl.program_id(0).to(INDEX) * BLOCK_ROWS + tl.arange(0, BLOCK_ROWS))[:, None]
+    n_in = n < N
+    split = tl.program_id(1)
+    total = tl.full([BLOCK_ROWS, BLOCK_COLS], float("-inf"), tl.float32)
+    place = tl.full([BLOCK_ROWS, BLOCK_COLS], -1, tl.int64)
+    begin = split * chunk
+    for start in range(begin, tl.minimum(begin + chunk, H * W), BLOCK_COLS):
+        col = tl.cast(start, INDEX) + tl.arange(0, BLOCK_COLS)[None, :]
+        col_in = col < H * W
+        h = col // W
+        w = col % W
+        x = tl.load(x_ptr + n * x_s0 + h * x_s1 + w * x_s2, mask=n_in & col_in,
+                other=0).to(tl.float32)
+        value = x
+        better = (place < 0) | (value > total) | ((value != value) & (total == total))
+        better = better & col_in
+        total = tl.where(better, value, total)
+        place = tl.where(better, tl.cast(h * W + w, tl.int64), place)
+    best = _largest(total, 1, keep_dims=True)
+    tl.store(part_ptr + split * N + n, best, mask=n_in)
+    tl.store(place_ptr + split * N + n, _first_place(total, place, best, 1, keep_dims=True),
+            mask=n_in)
+
+
+@triton.jit
+def _pool_place_end_kernel(
+    place_ptr_1, part_ptr, place_ptr, place_s0, N, INDEX: tl.constexpr, BLOCK_ROWS: tl.constexpr,
+    BLOCK_SPLITS: tl.constexpr,
+):
+    """place_1[n] = argmax(h, w) x[n, h, w]
+    place[n] = cast(i32, place_1[n])
+    """
+    n = (tl.program_id(0).to(INDEX) * BLOCK_ROWS + tl.arange(0, BLOCK_ROWS))[:, None]
+    n_in = n < N
+    split = tl.arange(0, BLOCK_SPLITS)[None, :]
+    total = tl.load(part_ptr + split * N + n, mask=n_in, other=0)
+    place = tl.load(place_ptr + split * N + n, mask=n_in, other=0)
+    place_1 = _first_place(total, place, _largest(total, 1, keep_dims=True), 1, keep_dims=True)
+    tl.store(place_ptr_1 + n * place_s0, place_1.to(tl.int32).to(tl.int64), mask=n_in)
+
+
+@triton.jit
+def _pool_y_f64_kernel(
+    x_ptr, y_ptr, x_s0, x_s1, x_s2, y_s0, y_s1, y_s2, N, H, W, h_end, R: tl.constexpr,
+    S: tl.constexpr, INDEX: tl.constexpr, BLOCK_ROWS: tl.constexpr, BLOCK_COLS: tl.constexpr,
+):
+    """y[n, h, w] = max(r in 0..3) x[n, h*2 + r, w]"""
+    row = (tl.program_id(0).to(INDEX) * BLOCK_ROWS + tl.arange(0, BLOCK_ROWS))[:, None]
+    row_in = row < N * h_end
+    n = row // h_end
+    h = row % h_end
+    w = (tl.program_id(1).to(INDEX) * BLOCK_COLS + tl.arange(0, BLOCK_COLS))[None, :]
+    w_in = w < W
+    total = tl.full([BLOCK_ROWS, BLOCK_COLS], float("-inf"), tl.float64)
+    for r_step in range(0, R):
+        r = tl.cast(r_step, INDEX)
+        x_i1 = h * S + r
+        x = tl.load(x_ptr + n * x_s0 + x_i1 * x_s1 + w * x_s2, mask=row_in & w_in & (x_i1 >= 0) &
+                (x_i1 < H), other=0).to(tl.float64)
+        total = _maximum(total, x)
+    tl.store(y_ptr + n * y_s0 + h * y_s1 + w * y_s2, total, mask=row_in & w_in)
+
+
+@triton.jit
+def _pool_place_f64_kernel(
+    x_ptr, place_ptr, x_s0, x_s1, x_s2, place_s0, N, H, W, INDEX: tl.constexpr,
+    BLOCK_ROWS: tl.constexpr, BLOCK_COLS: tl.constexpr,
+):
+    """place_1[n] = argmax(h, w) x[n, h, w]
+    place[n] = cast(i32, place_1[n])
+    """
+    n = (tl.program_id(0).to(INDEX) * BLOCK_ROWS + tl.arange(0, BLOCK_ROWS))[:, None]
+    n_in = n < N
+    total = tl.full([BLOCK_ROWS, BLOCK_COLS], float("-inf"), tl.float64)
+    place = tl.full([BLOCK_ROWS, BLOCK_COLS], -1, tl.int64)
+    for start in range(0, H * W, BLOCK_COLS):
+        col = tl.cast(start, INDEX) + tl.arange(0, BLOCK_COLS)[None, :]
+        col_in = col < H * W
+        h = col // W
+        w = col % W
+        x = tl.load(x_ptr + n * x_s0 + h * x_s1 + w * x_s2, mask=n_in & col_in,
+                other=0).to(tl.float64)
+        value = x
+        better = (place < 0) | (value > total) | ((value != value) & (total == total))
+        better = better & col_in
+        total = tl.where(better, value, total)
+        place = tl.where(better, tl.cast(h * W + w, tl.int64), place)
+    place_1 = _first_place(total, place, _largest(total, 1, keep_dims=True), 1, keep_dims=True)
+    tl.store(place_ptr + n * place_s0, place_1.to(tl.int32).to(tl.int64), mask=n_in)
+
+
+@triton.jit
+def _pool_place_f64_part_kernel(
+    x_ptr, part_ptr, place_ptr, chunk, x_s0, x_s1, x_s2, N, H, W, INDEX: tl.constexpr,
+    BLOCK_ROWS: tl.constexpr, BLOCK_COLS: tl.constexpr,
+):
+    """place_1[n] = argmax(h, w) x[n, h, w]
+    place[n] = cast(i32, place_1[n])
+    """
+    n = (tl.program_id(0).to(INDEX) * BLOCK_ROWS + tl.arange(0, BLOCK_ROWS))[:, None]
+    n_in = n < N
+    split = tl.program_id(1)
+    total = tl.full([BLOCK_ROWS, BLOCK_COLS], float("-inf"), tl.float64)
+    place = tl.full([BLOCK_ROWS, BLOCK_COLS], -1, tl.int64)
+    begin = split * chunk
+    for start in range(begin, tl.minimum(begin + chunk, H * W), BLOCK_COLS):
+        col = tl.cast(start, INDEX) + tl.arange(0, BLOCK_COLS)[None, :]
+        col_in = col < H * W
+        h = col // W
+        w = col % W
+        x = tl.load(x_ptr + n * x_s0 + h * x_s1 + w * x_s2, mask=n_in & col_in,
+                other=0).to(tl.float64)
+        value = x
+        better = (place < 0) | (value > total) | ((value != value) & (total == total))
+        better = better & col_in
+        total = tl.where(better, value, total)
+        place = tl.where(better, tl.cast(h * W + w, tl.int64), place)
+    best = _largest(total, 1, keep_dims=True)
+    tl.store(part_ptr + split * N + n, best, mask=n_in)
+    tl.store(place_ptr + split * N + n, _first_place(total, place, best, 1, keep_dims=True),
+            mask=n_in)
+
+
+@triton.jit
+def _pool_place_f64_end_kernel(
+    place_ptr_1, part_ptr, place_ptr, place_s0, N, INDEX: tl.constexpr, BLOCK_ROWS: tl.constexpr,
+    BLOCK_SPLITS: tl.constexpr,
+):
+    """place_1[n] = argmax(h, w) x[n, h, w]
+    place[n] = cast(i32, place_1[n])
+    """
+    n = (tl.program_id(0).to(INDEX) * BLOCK_ROWS + tl.arange(0, BLOCK_ROWS))[:, None]
+    n_in = n < N
+    split = tl.arange(0, BLOCK_SPLITS)[None, :]
+    total = tl.load(part_ptr + split * N + n, mask=n_in, other=0)
+    place = tl.load(place_ptr + split * N + n, mask=n_in, other=0)
+    place_1 = _first_place(total, place, _largest(total, 1, keep_dims=True), 1, keep_dims=True)
+    tl.store(place_ptr_1 + n * place_s0, place_1.to(tl.int32).to(tl.int64), mask=n_in)
+
+
+class _Tile(typing.NamedTuple):
+    rows: int
+    cols: int
+    warps: int
+
+
+def _most(device: torch.device, values: int) -> int:
+    """Elements of a tile at most. On Ascend all values of a tile lie in the unified buffer of 192
+    KiB, half of which serves the transfers of the next tile; elsewhere registers hold them."""
+    if device.type != "npu":
+        return 16384
+    fits = 96 * 1024 // (4 * values)
+    return 1 << (max(fits, 1).bit_length() - 1)
+
+
+def _check_grid(device: torch.device, grid: tuple) -> None:
+    if device.type == "npu" and math.prod(grid) > 65535:
+        raise ValueError(f"an Ascend device runs 65535 programs; {math.prod(grid)} are needed")
+
+
+def _tile(rows: int, cols: int, most: int) -> _Tile:
+    """Blocks of an output of rows x cols: wide along the columns, where memory is contiguous, and
+    about 2048 elements a program."""
+    width = min(triton.next_power_of_2(max(cols, 1)), 1024, most)
+    height = min(triton.next_power_of_2(max(rows, 1)), max(min(2048, most) // width, 1))
+    return _Tile(height, width, 8 if height * width >= 2048 else 4)
+
+
+class _Reduction(typing.NamedTuple):
+    rows: int
+    cols: int
+    splits: int
+    warps: int
+
+
+def _splits(programs: int, cols: int, step: int) -> int:
+    """How many programs share a row, a power of two: about 512, each with at least four steps."""
+    wanted = max(min(512 // programs, cols // (4 * step)), 1)
+    return 1 << (wanted.bit_length() - 1)
+
+
+def _reduce_tile(rows: int, cols: int, most: int) -> _Reduction:
+    """Blocks of a reduction along memory: up to 1024 elements of a row a step, and more rows where
+    they are short."""
+    width = min(triton.next_power_of_2(max(cols, 1)), 1024, most)
+    height = min(triton.next_power_of_2(max(rows, 1)), max(min(1024, most) // width, 1))
+    return _Reduction(height, width, _splits(triton.cdiv(rows, height), cols, width), 4)
+
+
+def _check(
+    name: str, tensor: torch.Tensor, rank: int, dtypes: tuple, device: torch.device | None
+) -> None:
+    """Whether an input is what the kernels take; says what is wrong with it."""
+    if not isinstance(tensor, torch.Tensor):
+        raise TypeError(f"{name}: a torch.Tensor is needed, and this is a {type(tensor).__name__}")
+    if tensor.dtype not in dtypes:
+        wanted = " or ".join(map(str, dtypes))
+        raise TypeError(f"{name}: its dtype is {tensor.dtype}, and must be {wanted}")
+    if rank >= 0 and tensor.dim() != rank:
+        raise ValueError(f"{name}: it has {tensor.dim()} dimensions, and must have {rank}")
+    if device is not None and tensor.device != device:
+        raise ValueError(f"{name}: it is on {tensor.device}, and the first input on {device}")
+
+
+def _index_of(*tensors: torch.Tensor) -> tl.dtype:
+    """Offsets need 64 bits where a tensor spans 2^31 elements."""
+    spans = (sum((n - 1) * s for n, s in zip(t.shape, t.stride())) for t in tensors)
+    return tl.int64 if any(span >= 2**31 - 1 for span in spans) else tl.int32
+
+
+def _on(device: torch.device) -> typing.Any:
+    """Launches go to the device that the tensors are on."""
+    module = getattr(torch, device.type, None)
+    if device.type == "cpu" or not hasattr(module, "device"):
+        return contextlib.nullcontext()
+    return module.device(device)
+
+
+def pool(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    """pool
+
+    x: (N, H, W) of T
+    y: returned, (N, ((H - R) // S) + 1, W) of T
+    place: returned, (N,) of i32
+    T: torch.float32, torch.float64
+    """
+    _check("x", x, 3, (torch.float32, torch.float64), None)
+    device = x.device
+    T = x.dtype
+    N = x.shape[0]
+    H = x.shape[1]
+    W = x.shape[2]
+    y = torch.empty((N, ((H - R) // S) + 1, W), dtype=T, device=device)
+    place = torch.empty((N,), dtype=torch.int32, device=device)
+    index = _index_of(x, y, place)
+    with _on(device):
+        if T in (torch.float32,):
+            rows, cols = N * (((H - R) // S) + 1), W
+            if rows and cols:
+                tile = _tile(rows, cols, _most(device, 12))
+                grid = (triton.cdiv(rows, tile.rows), triton.cdiv(cols, tile.cols))
+                _check_grid(device, grid)
+                _pool_y_kernel[grid](
+                    x, y, x.stride(0), x.stride(1), x.stride(2), y.stride(0), y.stride(1), y.stride(2),
+                    N, H, W, (((H - R) // S) + 1), R=R, S=S, INDEX=index,
+                    BLOCK_ROWS=tile.rows, BLOCK_COLS=tile.cols, num_warps=tile.warps,
+                )
+            rows, cols = N, H * W
+            if rows:
+                tile = _reduce_tile(rows, cols, _most(device, 36))
+                grid = (triton.cdiv(rows, tile.rows),)
+                if tile.splits == 1:
+                    _check_grid(device, grid)
+                    _pool_place_kernel[grid](
+                        x, place, x.stride(0), x.stride(1), x.stride(2), place.stride(0), N, H, W,
+                        INDEX=index, BLOCK_ROWS=tile.rows, BLOCK_COLS=tile.cols, num_warps=tile.warps,
+                    )
+                else:
+                    chunk = triton.cdiv(triton.cdiv(cols, tile.splits), tile.cols) * tile.cols
+                    part = torch.empty((tile.splits, rows), dtype=torch.float32, device=device)
+                    place_1 = torch.empty((tile.splits, rows), dtype=torch.int64, device=device)
+                    grid = (triton.cdiv(rows, tile.rows), tile.splits,)
+                    _check_grid(device, grid)
+                    _pool_place_part_kernel[grid](
+                        x, part, place_1, chunk, x.stride(0), x.stride(1), x.stride(2), N, H, W,
+                        INDEX=index, BLOCK_ROWS=tile.rows, BLOCK_COLS=tile.cols, num_warps=tile.warps,
+                    )
+                    grid = (triton.cdiv(rows, tile.rows),)
+                    _check_grid(device, grid)
+                    _pool_place_end_kernel[grid](
+                        place, part, place_1, place.stride(0), N, INDEX=index,
+                        BLOCK_ROWS=tile.rows, BLOCK_SPLITS=tile.splits, num_warps=tile.warps,
+                    )
+        else:
+            rows, cols = N * (((H - R) // S) + 1), W
+            if rows and cols:
+                tile = _tile(rows, cols, _most(device, 24))
+                grid = (triton.cdiv(rows, tile.rows), triton.cdiv(cols, tile.cols))
+                _check_grid(device, grid)
+                _pool_y_f64_kernel[grid](
+                    x, y, x.stride(0), x.stride(1), x.stride(2), y.stride(0), y.stride(1), y.stride(2),
+                    N, H, W, (((H - R) // S) + 1), R=R, S=S, INDEX=index,
+                    BLOCK_ROWS=tile.rows, BLOCK_COLS=tile.cols, num_warps=tile.warps,
+                )
+            rows, cols = N, H * W
+            if rows:
+                tile = _reduce_tile(rows, cols, _most(device, 36))
+                grid = (triton.cdiv(rows, tile.rows),)
+                if tile.splits == 1:
+                    _check_grid(device, grid)
+                    _pool_place_f64_kernel[grid](
+                        x, place, x.stride(0), x.stride(1), x.stride(2), place.stride(0), N, H, W,
+                        INDEX=index, BLOCK_ROWS=tile.rows, BLOCK_COLS=tile.cols, num_warps=tile.warps,
+                    )
+                else:
+                    chunk = triton.cdiv(triton.cdiv(cols, tile.splits), tile.cols) * tile.cols
+                    part = torch.empty((tile.splits, rows), dtype=torch.float64, device=device)
+                    place_1 = torch.empty((tile.splits, rows), dtype=torch.int64, device=device)
+                    grid = (triton.cdiv(rows, tile.rows), tile.splits,)
+                    _check_grid(device, grid)
+                    _pool_place_f64_part_kernel[grid](
+                        x, part, place_1, chunk, x.stride(0), x.stride(1), x.stride(2), N, H, W,
+                        INDEX=index, BLOCK_ROWS=tile.rows, BLOCK_COLS=tile.cols, num_warps=tile.warps,
+                    )
+                    grid = (triton.cdiv(rows, tile.rows),)
+                    _check_grid(device, grid)
+                    _pool_place_f64_end_kernel[grid](
+                        place, part, place_1, place.stride(0), N, INDEX=index,
+                        BLOCK_ROWS=tile.rows, BLOCK_SPLITS=tile.splits, num_warps=tile.warps,
+                    )
+    return y, place

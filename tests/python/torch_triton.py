@@ -1,0 +1,58 @@
+#!/usr/bin/env python3
+"""Pruning with Triton's compiler, for a GPU that need not be there."""
+
+import os
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+from package_test import main, need
+
+os.environ.setdefault("TRITON_CACHE_DIR", tempfile.mkdtemp(prefix="kg-test-triton-"))
+torch, triton = need("torch"), need("triton")
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "examples" / "triton_gemm"))
+import triton_gemm
+from kernelgen import triton as pruning
+
+X = torch.empty(1024, 1024, dtype=torch.float16)
+NAMED = dict(zip(triton_gemm.matmul_kernel.arg_names, triton_gemm._arguments(X, X, X)))
+GRID = triton_gemm._grid(1024, 1024)
+
+
+def config(rows, columns, depth, warps, stages):
+    return triton.Config(dict(BM=rows, BN=columns, BK=depth, GROUP=8), num_warps=warps, num_stages=stages)
+
+
+CONFIGS = [config(64, 128, 64, 4, 4), config(16, 32, 32, 8, 3), config(128, 256, 64, 4, 3), config(256, 256, 128, 8, 5)]
+
+
+class Pruning(unittest.TestCase):
+    def test_in_the_slot_of_triton(self):
+        pruner = pruning.prune(top=1, target="sm_90a")
+        tuner = triton.autotune(CONFIGS, key=["M"], prune_configs_by={"early_config_prune": pruner})(
+            triton_gemm.matmul_kernel)
+        tuner.nargs = dict(NAMED)
+        self.assertEqual(tuner.prune_configs(dict(grid=GRID, warmup=False)), CONFIGS[:1])
+        reasons = [reason for _, reason in pruner.last.dropped]
+        self.assertIn("model ranks it 2 of 2", reasons[0])
+        self.assertIn("registers of each of 128 threads", reasons[1])
+        self.assertIn("256 registers of each of 256 threads", reasons[2])
+
+    def test_a_compiler_past_its_deadline_is_ended(self):
+        pruner = pruning.prune(target="sm_80", kernel=triton_gemm.matmul_kernel, deadline=0.01)
+        self.assertEqual(pruner(CONFIGS[:1], NAMED, grid=GRID), CONFIGS[:1])
+        self.assertIn("all are kept", pruner.last.remarks[-1])
+
+    def test_facts(self):
+        found = pruning.facts(triton_gemm.matmul_kernel, *NAMED.values(), config=CONFIGS[0], target="sm_90a",
+                              grid=GRID)
+        self.assertEqual(found["work"]["flops"] * found["grid"][0], 2 * 1024 ** 3)
+        self.assertIn("HGMMA", found["cubin"]["opcodes"])
+        self.assertEqual(found["work"]["writes"], ["c"])
+        text = pruning.explain(triton_gemm.matmul_kernel, *NAMED.values(), config=CONFIGS[0], target="sm_90a",
+                               grid=GRID)
+        self.assertIn("occupancy", text)
+
+
+main()
