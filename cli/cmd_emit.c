@@ -143,5 +143,6 @@ enum cli_exit cli_emit(struct cli *cli)
             return cli_bad_usage("%s is not for --target %s", cli->options.device, name);
         return target->emit(cli);
     }
-    return cli_bad_usage("there is no target '%s'; there are: host, cuda, ptx, triton, bundle", name);
+    return cli_bad_usage("there is no target '%s'; there are: host, cuda, ptx, triton, bundle",
+                         name);
 }

@@ -30,13 +30,17 @@ const struct cli_command cli_commands[] = {
      "  kernelgen check ops/bias_relu.kg\n"
      "  kernelgen check ops/softmax.kg --op softmax --size P=1024,D=513 --lang zh\n",
      SUBJECT_OPTIONS | CLI_OUT | CLI_LANG, 1, 1, "*.kg", NULL, cli_check},
-    {"emit", "OP.kg --target host|cuda|ptx|triton [OPTIONS]", "the generated source on stdout",
+    {"emit", "OP.kg --target host|cuda|ptx|triton|bundle [OPTIONS]",
+     "the generated source on stdout",
      "For the host, one file that compiles alone; its entry is a plain C function with the op's\n"
      "name. For GPUs CUDA C++ with its launches, or the PTX it gives; no GPU is needed, and no\n"
      "compiler but for PTX. With --launcher, CUDA files also have host functions that launch the\n"
      "kernels for these sizes; nvcc compiles them. Chosen by rule or from what is known, unless\n"
-     "--rigor asks for a search.\n\n"
+     "--rigor asks for a search. A bundle is four Python files in the folder that --out names: "
+     "the\n"
+     "Triton module, a baseline in PyTorch, and a test of accuracy and one of performance.\n\n"
      "  kernelgen emit ops/bias_relu.kg --target host\n"
+     "  kernelgen emit ops/bias_relu.kg --target bundle --out bias_relu\n"
      "  kernelgen emit ops/softmax.kg --op softmax --target cuda --device sm_90a\n"
      "  kernelgen emit ops/softmax.kg --op softmax --target cuda --launcher --out softmax.cu\n"
      "  kernelgen emit ops/bias_relu.kg --target host --dtype T=f32 --out bias_relu.c\n",

@@ -244,13 +244,15 @@ class Expected:
         inside = (stored >= self.least) & (stored <= self.most) & self.unknown
         wrong = (stored != value) & ~inside
         difference = (stored.double() - value.double()).abs()
-        return self.tell(wrong, stored, None), float(difference[wrong].max()) if wrong.any() else 0.0
+        largest = float(difference[wrong].max()) if wrong.any() else 0.0
+        return self.tell(wrong, stored, None), largest
 
     def judge_float(self, found):
         fraction, smallest, _ = FLOATS[self.name]
         value = self.value
         finite = value.isfinite() & ~self.unknown
-        exact = not bool((self.slack > 0).any() | self.unknown.any()) and self.name not in TOLERANCES
+        loose = bool((self.slack > 0).any() | self.unknown.any())
+        exact = not loose and self.name not in TOLERANCES
         relative, absolute = TOLERANCES.get(self.name, DEFAULT_TOLERANCES[self.name])
         if self.name not in TOLERANCES:
             inside = value[finite].clamp(-1, 1)
@@ -283,7 +285,8 @@ class Expected:
         if not bool(wrong.any()):
             return None
         place = tuple(int(i) for i in wrong.nonzero()[0])
-        text = f"{list(place)}: expected {self.value[place].item():.9g}, got {found[place].item():.9g}"
+        text = (f"{list(place)}: expected {self.value[place].item():.9g}, "
+                f"got {found[place].item():.9g}")
         if allowed is not None:
             text += f" (allowed {float(allowed[place]):.3g})"
         return f"{text}; {int(wrong.sum())} of {wrong.numel()} are wrong"
@@ -402,7 +405,8 @@ def choose_device(name):
             raise Unusable("--device npu needs torch_npu, which is not installed", 3) from None
         return torch.device("npu")
     if not torch.cuda.is_available():
-        raise Unusable("--device cuda: there is no GPU here; --device cpu takes Triton's interpreter", 3)
+        raise Unusable("--device cuda: there is no GPU here; "
+                       "--device cpu takes Triton's interpreter", 3)
     return torch.device("cuda")
 
 
@@ -417,7 +421,7 @@ def strided(x):
 
 def same_bits(a, b):
     if a.is_floating_point():
-        a, b = a.float() if a.dtype != torch.float64 else a, b.float() if b.dtype != torch.float64 else b
+        a, b = (t if t.dtype == torch.float64 else t.float() for t in (a, b))
         return bool(((a == b) | (a.isnan() & b.isnan())).all())
     return bool((a == b).all())
 
@@ -489,7 +493,8 @@ class Test:
         if self.verbose:
             print(f"    {name}: {'passed' if wrong is None else wrong}; max_diff = {largest:.6g}")
         if wrong is not None:
-            self.failures.append({"shape": sizes, "dtypes": dtypes, "inputs": name, "reason": wrong})
+            self.failures.append(
+                {"shape": sizes, "dtypes": dtypes, "inputs": name, "reason": wrong})
         return wrong, largest, name
 
 
@@ -529,7 +534,8 @@ def sizes_from(word):
             raise Unusable(f"--shape {word}: it is {','.join(f'{size}=NUMBER' for size in SIZES)}")
         sizes[name] = int(value)
     if len(sizes) != len(SIZES):
-        raise Unusable(f"--shape {word}: {', '.join(s for s in SIZES if s not in sizes)} is missing")
+        missing = ", ".join(s for s in SIZES if s not in sizes)
+        raise Unusable(f"--shape {word}: {missing} is missing")
     return sizes
 
 
@@ -572,7 +578,8 @@ def test(options, say=print):
     if alike:
         judge.remarks.append(f"whatever the inputs are, the result is the same: {', '.join(alike)}")
     if judge.elements and judge.unknown > 0.9 * judge.elements:
-        judge.failures.append({"reason": "nine in ten results cannot be decided: rounding moves them"})
+        judge.failures.append(
+            {"reason": "nine in ten results cannot be decided: rounding moves them"})
     if accepted and not options.shape:
         judge.failures.append({"reason": "these inputs do not reject an impostor: "
                                          + ", ".join(accepted)})
@@ -592,7 +599,8 @@ def parse(words=None):
     parser.add_argument("--shape", action="append", metavar="P=4096,D=1000",
                         help="these sizes instead; may be repeated")
     parser.add_argument("--dtype", action="append", metavar="T=f16", help="these dtypes alone")
-    parser.add_argument("--seed", type=int, default=None, help="of the inputs; default: a fresh one")
+    parser.add_argument("--seed", type=int, default=None,
+                        help="of the inputs; default: a fresh one")
     parser.add_argument("--json", action="store_true", help="prints one JSON object")
     parser.add_argument("--verbose", action="store_true", help="a line for each class of inputs")
     options = parser.parse_args(words)

@@ -79,7 +79,8 @@ def _smallest(x, dims):
 
 
 def _first_largest(x, count):
-    """Where the first of the largest stands, of the last `count` dimensions in order; -1: none is."""
+    """Where the first of the largest stands, of the last `count` dimensions in order; -1: there is
+    none."""
     x = x.flatten(-count)
     if x.shape[-1] == 0:
         return torch.full(x.shape[:-1], -1, dtype=torch.int64, device=x.device)
@@ -87,7 +88,8 @@ def _first_largest(x, count):
 
 
 def _first_smallest(x, count):
-    """Where the first of the smallest stands, of the last `count` dimensions in order; -1: none is."""
+    """Where the first of the smallest stands, of the last `count` dimensions in order; -1: there
+    is none."""
     x = x.flatten(-count)
     if x.shape[-1] == 0:
         return torch.full(x.shape[:-1], -1, dtype=torch.int64, device=x.device)

@@ -62,8 +62,8 @@ class Clock:
         return first.elapsed_time(last) / 1e3
 
     def race(self, calls):
-        """name -> (median, spread) of calls that are timed in turn. The spread is the distance of the
-        quartiles over the median."""
+        """name -> (median, spread) of calls that are timed in turn. The spread is the distance of
+        the quartiles over the median."""
         begin = time.perf_counter()
         while time.perf_counter() - begin < WARM_UP:
             for call in calls.values():
@@ -97,7 +97,8 @@ def bytes_of(tensors):
 def calls_for(sizes, dtypes, device, kernel, baseline, compiled):
     """name -> a call without arguments, and the bytes of all tensors."""
     generator = torch.Generator().manual_seed(1)
-    inputs = [x.to(device) for x in accuracy.draw_inputs("normal", sizes, dtypes, generator).values()]
+    drawn = accuracy.draw_inputs("normal", sizes, dtypes, generator)
+    inputs = [x.to(device) for x in drawn.values()]
     named = ({name: sizes[name] for name in accuracy.SIZE_ARGUMENTS}
              | accuracy.dtype_arguments(dtypes))
     if not inputs:
@@ -106,8 +107,8 @@ def calls_for(sizes, dtypes, device, kernel, baseline, compiled):
     pairs = [list(x) if isinstance(x, (tuple, list)) else [x] for x in (first, other)]
     for name, x, y in zip(accuracy.OUTPUTS, *pairs):
         if x.shape != y.shape or x.dtype != y.dtype:
-            raise accuracy.Unusable(f"the baseline's {name} is {tuple(y.shape)} of {y.dtype}, and the "
-                                    f"kernel's {tuple(x.shape)} of {x.dtype}")
+            raise accuracy.Unusable(f"the baseline's {name} is {tuple(y.shape)} of {y.dtype}, "
+                                    f"and the kernel's {tuple(x.shape)} of {x.dtype}")
     calls = {"baseline": lambda: baseline(*inputs, **named),
              "triton": lambda: kernel(*inputs, **named)}
     if compiled:
@@ -136,7 +137,8 @@ def measure(sizes, dtypes, clock, functions, bandwidth):
 
 
 def said_of(found):
-    lines = [f"Baseline time: {found['baseline_ms']:.4f} ms (spread {found['baseline_spread']:.1%})"]
+    lines = [f"Baseline time: {found['baseline_ms']:.4f} ms "
+             f"(spread {found['baseline_spread']:.1%})"]
     if "compiled_ms" in found:
         lines += [f"torch.compile time: {found['compiled_ms']:.4f} ms "
                   f"(spread {found['compiled_spread']:.1%})"]
@@ -216,7 +218,8 @@ def test(options, say=print):
 
 def main(words=None):
     parser = argparse.ArgumentParser(
-        description=f"Times {NAME} against its baseline, once its accuracy test has passed.", epilog=(
+        description=f"Times {NAME} against its baseline, once its accuracy test has passed.",
+        epilog=(
             "Exit status: 0 the goal's speed-up is met, 1 the accuracy test failed, 2 bad usage, 3 "
             "the machine lacks something, 4 it is right and slower than the goal."))
     parser.add_argument("--device", choices=("cuda", "npu", "cpu"), default="cuda")

@@ -138,7 +138,7 @@ def check_names(shell):
 def check_values(shell):
     rigors = ["estimate", "measure", "patient", "exhaustive", "wisdom", "default"]
     check("build softmax.kg --rigor ", rigors, shell.complete("build softmax.kg --rigor "))
-    check("emit softmax.kg --target ", ["host", "cuda", "ptx", "triton"],
+    check("emit softmax.kg --target ", ["host", "cuda", "ptx", "triton", "bundle"],
           shell.complete("emit softmax.kg --target "))
     check("check softmax.kg --op ", ["softmax", "other"], shell.complete("check softmax.kg --op "))
     check("check --lang ", ["en", "zh"], shell.complete("check --lang "))
