@@ -211,6 +211,7 @@ class Expected:
     def __init__(self, value, trials, name):
         self.name = name
         self.value = value
+        self.truncates = False  # a store may drop bits instead of rounding
         if name in FLOATS:
             self.slack = torch.zeros_like(value)
             self.unknown = torch.zeros(value.shape, dtype=torch.bool)
@@ -258,6 +259,9 @@ class Expected:
             inside = value[finite].clamp(-1, 1)
             absolute *= math.sqrt(float((inside * inside).mean())) if inside.numel() else 1.0
         allowed = self.slack if exact else relative * value.abs() + absolute + self.slack
+        if self.truncates:
+            exponent = torch.frexp(value.abs().clamp(min=2.0**smallest)).exponent - 1
+            allowed = allowed + 2.0 ** (exponent.double() - fraction - 1)
         allowed = torch.where(finite, allowed, 0.0)
         low = (value - allowed).to(DTYPES[self.name]).double()
         high = (value + allowed).to(DTYPES[self.name]).double()
@@ -290,6 +294,13 @@ class Expected:
         if allowed is not None:
             text += f" (allowed {float(allowed[place]):.3g})"
         return f"{text}; {int(wrong.sum())} of {wrong.numel()} are wrong"
+
+
+def is_interpreted(device, dtypes):
+    """Triton's interpreter converts subnormal bf16 wrongly, and truncates where it stores to
+    bf16."""
+    return device.type == "cpu" and "bf16" in [dtypes.get(name, name) for name in
+                                               (*INPUTS.values(), *OUTPUTS.values())]
 
 
 def unit_of(dtypes):
@@ -482,6 +493,8 @@ class Test:
         generator = torch.Generator().manual_seed(seed)
         inputs = draw_inputs(kind, sizes, dtypes, generator)
         expected = expect(inputs, sizes, dtypes, generator)
+        for one in expected:
+            one.truncates = one.name == "bf16" and self.device.type == "cpu"
         if not is_view:
             self.impostors.meet(expected, inputs)
         wrong, largest = self.run(inputs, sizes, dtypes, expected, is_view)
@@ -561,7 +574,12 @@ def test(options, say=print):
             say(f"Shape: {said(sizes) or 'no sizes'}"
                 + "".join(f", {name} = {dtype}" for name, dtype in dtypes.items()))
             # Each class of values at a few sizes, ordinary ones at all.
-            kinds = KINDS if options.shape or number % 3 == 0 else KINDS[:1 + number % 3]
+            known = [kind for kind in KINDS
+                     if kind != "denormal" or not is_interpreted(device, dtypes)]
+            if len(known) < len(KINDS):
+                judge.remarks.append("the interpreter converts bf16 wrongly: "
+                                     "no subnormal values, and stores may truncate")
+            kinds = known if options.shape or number % 3 == 0 else known[:1 + number % 3]
             wrong, largest, name = None, 0.0, ""
             for kind in kinds:
                 seed += 1

@@ -125,6 +125,12 @@ static bool is_byte(enum kg_dtype dtype)
     return dtype < KG_DTYPE_COUNT && kg_dtypes[dtype].is_float && kg_dtypes[dtype].bits == 8;
 }
 
+// Has every wider float all values of the dtype? Formulas have not: those are multiplied in f32.
+static bool is_exact(enum kg_dtype dtype)
+{
+    return dtype < KG_DTYPE_COUNT && kg_dtypes[dtype].bits <= 8;
+}
+
 static const char *factors(struct kg_triton_kernel *kernel,
                            const struct kg_contract_operand *operand)
 {
@@ -139,7 +145,7 @@ static const char *factors(struct kg_triton_kernel *kernel,
         else
             text = kg_triton_format(kernel, "%s %s %s", text, factor->divides ? "/" : "*", value);
     }
-    return text;
+    return text ? text : "1.0";
 }
 
 // The variable with the tile of an operand at the current axes: as it lies in memory if both
@@ -150,7 +156,7 @@ static const char *write_operand(struct kg_triton_kernel *kernel, const struct p
     const struct kg_contract_operand *operand = &product->contract.operands[side];
     enum kg_dtype own = plain_dtype(operand),
                   opposite = plain_dtype(&product->contract.operands[!side]);
-    bool native = is_wide(own) && (own == opposite || !is_wide(opposite));
+    bool native = is_wide(own) && (own == opposite || is_exact(opposite));
     kernel->native = native;
     const char *value = factors(kernel, operand);
     kernel->native = false;
@@ -158,9 +164,9 @@ static const char *write_operand(struct kg_triton_kernel *kernel, const struct p
         value = kg_triton_format(kernel, "tl.where(%s, %s, 0.0)", inside, value);
     if (is_byte(own) && (is_byte(opposite))) // float16 holds them exactly
         value = kg_triton_format(kernel, "%s.to(tl.float16)", value);
-    else if (!is_wide(own) && is_wide(opposite) && other)
+    else if (is_exact(own) && is_wide(opposite) && other)
         value = kg_triton_format(kernel, "%s.to(%s.dtype)", value, other);
-    if (own < KG_DTYPE_COUNT && native) // its name will do
+    if (is_wide(own)) // its name will do
         return value;
     const char *name = kg_triton_fresh(kernel, side ? "b" : "a");
     kg_triton_line(kernel, "%s = %s", name, value);

@@ -78,11 +78,12 @@ def _linear_kernel(
         k = tl.cast(start, INDEX) + tl.arange(0, BLOCK_K)
         k_in = k < K
         k_a = k[None, :]
-        x = tl.load(x_ptr + m * x_s0 + k_a * x_s1, mask=m_in & k_in[None, :], other=0)
+        x = tl.load(x_ptr + m * x_s0 + k_a * x_s1, mask=m_in & k_in[None, :],
+                other=0).to(tl.float32)
         k_b = k[:, None]
         w = _load_u4(w_ptr, n * w_s0 + k_b * w_s1, n_in & k_in[:, None]).to(tl.int64)
         s = tl.load(s_ptr + n * s_s0, mask=n_in, other=0).to(tl.float32)
-        b = tl.where(n_in & k_in[:, None], w.to(tl.float32) * s, 0.0).to(x.dtype)
+        b = tl.where(n_in & k_in[:, None], w.to(tl.float32) * s, 0.0)
         total = _dot(x, b, total)
     y_1 = total
     bias = tl.load(bias_ptr + n * bias_s0, mask=n_in, other=0).to(tl.float32)
