@@ -12,27 +12,6 @@ struct place {
     const struct kg_emit_names *names;
 };
 
-// Whether the form of an index expression shows that it is not negative: C's division then rounds
-// as the language's does.
-static bool is_natural(const struct kg_expr *expr)
-{
-    switch (expr->kind) {
-    case KG_EXPR_NUMBER:
-        return expr->is_integer && expr->integer >= 0;
-    case KG_EXPR_SIZE:
-        return true;
-    case KG_EXPR_INDEX:
-        return !expr->index->begin || is_natural(expr->index->begin);
-    case KG_EXPR_CALL:
-        if (expr->function != KG_FN_ADD && expr->function != KG_FN_MUL &&
-            expr->function != KG_FN_DIV && expr->function != KG_FN_MOD)
-            return false;
-        return is_natural(expr->arguments[0]) && is_natural(expr->arguments[1]);
-    default:
-        return false;
-    }
-}
-
 static void print_index(const struct place *place, const struct kg_expr *expr, bool enclosed);
 
 static void print_infix(const struct place *place, const struct kg_expr *expr, const char *sign,
@@ -79,7 +58,7 @@ static void print_index_call(const struct place *place, const struct kg_expr *ex
     if (kg_emit_split(place->text, expr, place->names))
         return;
     if (signs[expr->function] &&
-        (!divides || (is_natural(expr) && expr->arguments[1]->kind == KG_EXPR_NUMBER))) {
+        (!divides || (kg_expr_is_natural(expr) && expr->arguments[1]->kind == KG_EXPR_NUMBER))) {
         print_infix(place, expr, signs[expr->function], enclosed);
         return;
     }
@@ -245,24 +224,13 @@ void kg_emit_output_offset(struct kg_text *text, const struct kg_nest *nest,
     kg_emit_output_offset_part(text, nest, ~0u, names);
 }
 
-// True when the subscript is a bare axis that runs over just this dimension.
-static bool covers(const struct kg_nest *nest, const struct kg_access *access, int dim)
-{
-    const struct kg_expr *subscript = access->map[dim].subscript;
-    if (subscript->kind != KG_EXPR_INDEX)
-        return false;
-    const struct kg_index *axis = nest->axes[subscript->index->id];
-    return (!axis->begin || is_natural(axis->begin)) &&
-           kg_size_same(axis->end, access->tensor->dims[dim]);
-}
-
 bool kg_emit_inside(struct kg_text *text, const struct kg_nest *nest,
                     const struct kg_access *access, const struct kg_emit_names *names)
 {
     struct place place = {text, nest, names};
     bool any = false;
     for (int dim = 0; dim < access->tensor->rank; dim++) {
-        if (covers(nest, access, dim))
+        if (kg_access_covers(nest, access, dim))
             continue;
         kg_text_add(text, any ? " && kg_inside(" : "kg_inside(");
         print_subscript(&place, access, dim, false);

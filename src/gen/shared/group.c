@@ -115,3 +115,32 @@ bool kg_group_writes(const struct kg_group *group, const struct kg_tensor *tenso
             return true;
     return false;
 }
+
+bool kg_expr_is_natural(const struct kg_expr *expr)
+{
+    switch (expr->kind) {
+    case KG_EXPR_NUMBER:
+        return expr->is_integer && expr->integer >= 0;
+    case KG_EXPR_SIZE:
+        return true;
+    case KG_EXPR_INDEX:
+        return !expr->index->begin || kg_expr_is_natural(expr->index->begin);
+    case KG_EXPR_CALL:
+        if (expr->function != KG_FN_ADD && expr->function != KG_FN_MUL &&
+            expr->function != KG_FN_DIV && expr->function != KG_FN_MOD)
+            return false;
+        return kg_expr_is_natural(expr->arguments[0]) && kg_expr_is_natural(expr->arguments[1]);
+    default:
+        return false;
+    }
+}
+
+bool kg_access_covers(const struct kg_nest *nest, const struct kg_access *access, int dim)
+{
+    const struct kg_expr *subscript = access->map[dim].subscript;
+    if (subscript->kind != KG_EXPR_INDEX)
+        return false;
+    const struct kg_index *axis = nest->axes[subscript->index->id];
+    return (!axis->begin || kg_expr_is_natural(axis->begin)) &&
+           kg_size_same(axis->end, access->tensor->dims[dim]);
+}

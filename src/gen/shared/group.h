@@ -16,10 +16,15 @@ bool kg_group_writes(const struct kg_group *group, const struct kg_tensor *tenso
 bool kg_group_is_private(const struct kg_group *group, const struct kg_tensor *tensor);
 // Whether the expression uses axis `axis`; with `reads`, also in the subscripts of reads.
 bool kg_expr_uses(const struct kg_expr *expr, int axis, bool reads);
+// Whether the form of an index expression shows that it is not negative: division by truncation
+// then rounds as the language's does.
+bool kg_expr_is_natural(const struct kg_expr *expr);
 // True when both size expressions are equal for all sizes. Compares their structure, so it may miss
 // equal ones. NULL is 0.
 bool kg_size_same(const struct kg_expr *a, const struct kg_expr *b);
 // The access that belongs to a read of the nest.
 const struct kg_access *kg_nest_access(const struct kg_nest *nest, const struct kg_expr *read);
+// True when the subscript is a bare axis that runs over just this dimension.
+bool kg_access_covers(const struct kg_nest *nest, const struct kg_access *access, int dim);
 
 #endif

@@ -13,26 +13,6 @@ enum kg_dtype kg_triton_memory(const struct kg_tensor *tensor)
 
 // ---- Index arithmetic ----
 
-// Whether its form shows that it is not negative: division by truncation is then the floor.
-static bool is_natural(const struct kg_expr *expr)
-{
-    switch (expr->kind) {
-    case KG_EXPR_NUMBER:
-        return expr->is_integer && expr->integer >= 0;
-    case KG_EXPR_SIZE:
-        return true;
-    case KG_EXPR_INDEX:
-        return !expr->index->begin || is_natural(expr->index->begin);
-    case KG_EXPR_CALL:
-        if (expr->function != KG_FN_ADD && expr->function != KG_FN_MUL &&
-            expr->function != KG_FN_DIV && expr->function != KG_FN_MOD)
-            return false;
-        return is_natural(expr->arguments[0]) && is_natural(expr->arguments[1]);
-    default:
-        return false;
-    }
-}
-
 static void print_index(struct kg_triton_kernel *kernel, struct kg_text *text,
                         const struct kg_expr *expr, bool enclosed)
 {
@@ -54,7 +34,7 @@ static void print_index(struct kg_triton_kernel *kernel, struct kg_text *text,
     } else if (expr->kind == KG_EXPR_CALL) {
         bool divides = expr->function == KG_FN_DIV || expr->function == KG_FN_MOD;
         const char *sign = signs[expr->function];
-        if (sign && (!divides || is_natural(expr))) {
+        if (sign && (!divides || kg_expr_is_natural(expr))) {
             bool sum = sign[0] == '+' || sign[0] == '-';
             const struct kg_expr *right = expr->arguments[1];
             bool product = right->kind == KG_EXPR_CALL && right->function == KG_FN_MUL;
@@ -163,17 +143,6 @@ static const char *mask_of(struct kg_triton_kernel *kernel, const bool used[KG_M
     return mask;
 }
 
-// True when the subscript is a bare axis that runs over just this dimension.
-static bool covers(const struct kg_nest *nest, const struct kg_access *access, int dim)
-{
-    const struct kg_expr *subscript = access->map[dim].subscript;
-    if (subscript->kind != KG_EXPR_INDEX)
-        return false;
-    const struct kg_index *axis = nest->axes[subscript->index->id];
-    return (!axis->begin || is_natural(axis->begin)) &&
-           kg_size_same(axis->end, access->tensor->dims[dim]);
-}
-
 // ---- Loads ----
 
 static const char *stride_of(struct kg_triton_kernel *kernel, const struct kg_tensor *tensor,
@@ -266,7 +235,7 @@ static struct place place_of(struct kg_triton_kernel *kernel, const struct kg_ac
         const struct kg_expr *expr = access->map[dim].subscript;
         const char *subscript = kg_triton_index(kernel, expr);
         bool guarded = (access->read->pad || (unproved && !access->map[dim].is_gather)) &&
-                       !covers(kernel->nest, access, dim);
+                       !kg_access_covers(kernel->nest, access, dim);
         if (guarded) {
             if (expr->kind == KG_EXPR_CALL) // it is used three times
                 subscript = named(kernel, tensor, dim, subscript);
