@@ -70,6 +70,8 @@ def make_input(torch, np, rng, definition, tensor, dtype, shape, strided):
     is_float = kind.is_floating_point
     least, most = (0, 1) if dtype == "bool" else (0, 0) if is_float else (torch.iinfo(kind).min, torch.iinfo(kind).max)
     values = definitions.numbers(definition, tensor, count, is_float, np, rng, least, most)
+    if strided and is_float and tensor.name not in definition.ranges:
+        values = -np.abs(values)  # a tail that counts as 0 is the largest
     flat = torch.from_numpy(np.asarray(values).astype(np.float64 if is_float else np.int64))
     made = flat.reshape(shape).to(kind)
     if strided and made.dim() >= 2:  # a transposed slice
