@@ -112,10 +112,12 @@ KG_INLINE int64_t kg_round_i64(int64_t x)
     return x;
 }
 
-// Clamps an index to a dimension of `size` elements.
+// Clamps an index to a dimension of `size` elements, in a form that compilers keep free of
+// branches.
 KG_INLINE int64_t kg_clamp(int64_t index, int64_t size)
 {
-    int64_t below = index < size ? index : size - 1;
+    const int64_t last = size - 1;
+    int64_t below = index < last ? index : last;
     return below > 0 ? below : 0;
 }
 
