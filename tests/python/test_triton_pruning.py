@@ -124,6 +124,14 @@ class Selection(unittest.TestCase):
         config_judges.select(found, 1)
         self.assertEqual([one.reason for one in found], [None] * 3)
 
+    def test_a_gate_that_refuses_all_decides_nothing(self):
+        found = candidates(4)
+        for one in found:
+            one.drop("nothing is copied ahead", reserve=True)
+        remark = config_judges.select(found, 1, lambda one: -one.index)
+        self.assertIn("no config passed", remark)
+        self.assertEqual([one.reason is None for one in found], [False, False, False, True])
+
     def test_equal_code_is_measured_once(self):
         found = candidates(3)
         for one in found:

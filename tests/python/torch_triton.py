@@ -42,7 +42,7 @@ class Pruning(unittest.TestCase):
     def test_a_compiler_past_its_deadline_is_ended(self):
         pruner = pruning.prune(target="sm_80", kernel=triton_gemm.matmul_kernel, deadline=0.01)
         self.assertEqual(pruner(CONFIGS[:1], NAMED, grid=GRID), CONFIGS[:1])
-        self.assertIn("all are kept", pruner.last.remarks[-1])
+        self.assertIn("all are in question again", pruner.last.remarks[-1])
 
     def test_facts(self):
         found = pruning.facts(triton_gemm.matmul_kernel, *NAMED.values(), config=CONFIGS[0], target="sm_90a",
