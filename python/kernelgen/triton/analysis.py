@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections import OrderedDict
-from typing import Any, Iterator, Mapping, Optional, Sequence
+from typing import Any, Callable, Iterator, Mapping, Optional, Sequence
 
 from .. import errors
 from . import assembly, compiling, limits, source, ttir
@@ -66,8 +66,13 @@ class Analysis:
 
     def compile(self, deadline: float = compiling.DEADLINE, count: Optional[int] = None) -> Iterator[Candidate]:
         """Each candidate, as soon as its facts are there or a reason why not."""
+        return (one for one in self.stream(self.candidates, deadline, count) if one is not None)
+
+    def stream(self, candidates: Sequence[Candidate], deadline: float, count: Optional[int],
+               waits: Callable[[], bool] = lambda: True) -> Iterator[Optional[Candidate]]:
+        """The same of some candidates in the order in which they begin; None as from `compiling.compile_all`."""
         jobs, followers = [], {}
-        for one in self.candidates:
+        for one in candidates:
             try:
                 job = self._prepare(one)
             except Exception as error:  # of the config, the heuristics, or Triton's own checks
@@ -83,7 +88,11 @@ class Analysis:
             else:
                 followers[key] = [one]
                 jobs.append(job)
-        for key, result in compiling.compile_all(jobs, self.limits, deadline=deadline, count=count):
+        for done in compiling.compile_all(jobs, self.limits, deadline=deadline, count=count, waits=waits):
+            if done is None:
+                yield None
+                continue
+            key, result = done
             _compiled[key] = result
             while len(_compiled) > _MOST_COMPILED:
                 _compiled.popitem(last=False)

@@ -16,7 +16,7 @@ import tempfile
 import time
 from collections import deque
 from dataclasses import dataclass
-from typing import Any, Iterable, Iterator, Mapping, Optional
+from typing import Any, Callable, Iterable, Iterator, Mapping, Optional
 
 from . import limits
 from .source import Source, triton
@@ -132,12 +132,24 @@ def _serve(source: Source, arguments: Mapping[str, Any], rules: limits.Limits, o
 # ---- In the parent
 
 
+PIPE_BYTES = 1 << 20  # what a child can say while its parent is busy measuring
+
+
+def _widen(pipe: int) -> None:
+    try:
+        import fcntl
+        fcntl.fcntl(pipe, getattr(fcntl, "F_SETPIPE_SZ", 1031), PIPE_BYTES)
+    except (ImportError, OSError):  # not Linux, or over the user's limit: the child waits
+        pass
+
+
 class _Child:
     def __init__(self, key: Any, source: Source, arguments: Mapping[str, Any], rules: limits.Limits,
                  deadline: float) -> None:
         self.key, self.begin, self.deadline = key, time.monotonic(), deadline
         self.data = bytearray()
         self.pipe, out = os.pipe()
+        _widen(out)
         sys.stdout.flush()
         sys.stderr.flush()
         self.process = os.fork()
@@ -184,8 +196,10 @@ def _warm(jobs: Iterable[tuple[Any, Source, Mapping[str, Any]]]) -> None:
 
 
 def compile_all(jobs: Iterable[tuple[Any, Source, Mapping[str, Any]]], rules: limits.Limits, *,
-                deadline: float = DEADLINE, count: Optional[int] = None) -> Iterator[tuple[Any, Any]]:
-    """(key, Compiled or Failure) of every job (key, source, arguments), as they are done.
+                deadline: float = DEADLINE, count: Optional[int] = None,
+                waits: Callable[[], bool] = lambda: True) -> Iterator[Optional[tuple[Any, Any]]]:
+    """(key, Compiled or Failure) of every job (key, source, arguments), as they are done; None when nothing is done
+    and `waits` says that there is something else to do meanwhile.
 
     Whoever stops iterating ends the children that are left.
     """
@@ -200,7 +214,7 @@ def compile_all(jobs: Iterable[tuple[Any, Source, Mapping[str, Any]]], rules: li
                 child = _Child(*waiting.popleft(), rules, deadline)
                 running[child.pipe] = child
                 selector.register(child.pipe, selectors.EVENT_READ)
-            patience = max(0.0, min(child.seconds_left for child in running.values()))
+            patience = max(0.0, min(child.seconds_left for child in running.values())) if waits() else 0.0
             done = []
             for key, _ in selector.select(patience):
                 child, data = running[key.fd], os.read(key.fd, 1 << 20)
@@ -213,6 +227,8 @@ def compile_all(jobs: Iterable[tuple[Any, Source, Mapping[str, Any]]], rules: li
                 selector.unregister(child.pipe)
                 del running[child.pipe]
                 yield child.key, child.end(kill)
+            if not done and not patience:
+                yield None
     finally:
         for child in running.values():
             child.end(kill=True)
