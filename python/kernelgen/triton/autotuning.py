@@ -14,7 +14,7 @@ from typing import Any, Callable, Mapping, Optional, Sequence
 from .. import errors
 from ..library import home_path, log
 from . import (analysis, compiling, config_judges, dispatch, identity, known, progress, ranks, records, search, source,
-               timing, updates, warming)
+               launch_timer, updates, warming)
 
 MOST_TABLES = 64
 
@@ -203,7 +203,7 @@ class Tuner:
             guard.restore()
 
         guard.save(one)
-        return self._timer(timing.Launch(lambda: self.fn.run(*args, **kwargs, **options), before, after), incumbent)
+        return self._timer(launch_timer.Launch(lambda: self.fn.run(*args, **kwargs, **options), before, after), incumbent)
 
     # ---- Ahead of time, and for other machines
 
@@ -300,7 +300,7 @@ def autotune(configs: Sequence[Any], key: Sequence[str], prune_configs_by: Optio
         found = _tuner_class()(fn, fn.arg_names, all_configs, list(key), reset_to_zero, restore_value, pre_hook=pre_hook,
                                post_hook=post_hook, prune_configs_by=own)
         found.set_up(options, frozen=frozen, target=target, device=device, keep=cache_results, shipped=shipped,
-                     timer=lambda: timer or timing.timer_for(do_bench, warmup, rep, use_cuda_graph), show=progress,
+                     timer=lambda: timer or launch_timer.timer_for(do_bench, warmup, rep, use_cuda_graph), show=progress,
                      patience=patience)
         return found
     return decorator

@@ -12,7 +12,7 @@ from typing import Any, Callable, Optional, Sequence
 
 from .. import errors
 from ..library import log
-from . import analysis, compiling, config_judges, pruning, reasons, timing, winners
+from . import analysis, compiling, config_judges, pruning, reasons, launch_timer, winners
 from .known import Known
 from .records import Place, Record, Timing
 
@@ -153,8 +153,8 @@ class Search:
         one = self.candidates[index]
         try:
             found = self.measure(one, self._best())
-        except (timing.Lost, timing.Hung) as error:
-            self._record(index, "deadline" if isinstance(error, timing.Hung) else "failed", reason=str(error))
+        except (launch_timer.Lost, launch_timer.Hung) as error:
+            self._record(index, "deadline" if isinstance(error, launch_timer.Hung) else "failed", reason=str(error))
             raise type(error)(f"{self.place} with {one.words}: {error}. This is recorded: the next search leaves this "
                               "config out and goes on from what was measured; restart the process") from error
         except Exception as error:
