@@ -208,7 +208,8 @@ class Winners(unittest.TestCase):
 
     def test_finalists(self):
         found = {index: timing(1 + index / 100) for index in range(20)}
-        self.assertEqual(winners.finalists(found), [0, 1, 2, 3])
+        self.assertEqual(winners.finalists(found), [0, 1, 2, 3, 4, 5])
+        self.assertEqual(winners.finalists({index: timing(1 + index / 1000) for index in range(20)}), [0, 1, 2, 3, 4, 5])
         self.assertEqual(winners.finalists({3: timing(5.0)}), [3])
 
     def test_nearest(self):

@@ -210,6 +210,18 @@ class Frozen(WithKernel):
         self.assertIs(tuner.best_config, CONFIGS[0])
         self.assertIn("the first config is used", logged.output[0])
 
+    def test_while_a_graph_is_captured_nothing_is_measured_nor_decided(self):
+        values, grid = arguments()
+        tuner = self.tuner()
+        with mock.patch("torch.cuda.is_available", return_value=True), \
+                mock.patch("torch.cuda.is_current_stream_capturing", return_value=True), \
+                self.assertLogs("kernelgen") as logged:
+            tuner[grid](*values)
+        self.assertIn("a graph is being captured", logged.output[0])
+        self.assertEqual(len(self.launches()), 1)
+        tuner[grid](*values)
+        self.assertIs(tuner.best_config, CONFIGS[4])
+
     def test_shipped_configs(self):
         values, grid = arguments()
         tuner = self.tuner()
@@ -327,6 +339,22 @@ class Timer(WithKernel):
             launch_timer.DeviceTimer()(self.launch(1.0), None)
 
 
+    def test_a_launch_that_loses_the_device(self):
+        def run(named):
+            raise RuntimeError("CUDA error: misaligned address")
+        self.fake.milliseconds = run
+        driver = self.fake.driver
+        driver.interface.synchronize = mock.Mock(side_effect=RuntimeError("CUDA error: misaligned address"))
+        values, grid = arguments()
+        with self.assertRaisesRegex(launch_timer.Lost, "misaligned.*restart the process"):
+            self.tuner()[grid](*values)
+        driver.interface.synchronize = lambda: None
+        self.fake.milliseconds = milliseconds
+        again = self.tuner()
+        again[grid](*values)
+        self.assertEqual(sum("failed before" in (one.reason or "") for one in again.last.candidates), 2)
+
+
 KILLED = """
 import sys, time
 sys.path[:0] = {paths!r}
@@ -362,6 +390,42 @@ class Killed(unittest.TestCase):
         self.assertIn(before, (2, 3))
         ran = subprocess.run(words, env=environment, capture_output=True, text=True, check=True)
         self.assertEqual(ran.stdout.split(), [str(5 - before), "5", "128"], ran.stderr)
+
+
+TOGETHER = KILLED.replace("tuner.last.measured, len(tuner.last.timings)", "tuner.last.measured if tuner.last else 0, 0")
+
+
+class Together(unittest.TestCase):
+    def test_one_process_tunes_and_the_others_wait_for_it(self):
+        home = tempfile.mkdtemp(dir=HOME)
+        environment = dict(os.environ, KERNELGEN_TEST_IMPORT="1", KERNELGEN_TEST_HOME=home)
+        words = [sys.executable, "-c", TOGETHER.format(paths=[str(Path(__file__).parent)])]
+        processes = [subprocess.Popen(words, env=environment, stdout=subprocess.PIPE, text=True) for _ in range(3)]
+        found = [process.communicate()[0].split() for process in processes]
+        self.assertEqual(sorted(int(one[0]) for one in found), [0, 0, 5])
+        self.assertEqual({one[2] for one in found}, {"128"})
+
+
+RANK = """
+import sys, time, torch.distributed as distributed
+from kernelgen.triton import ranks
+from kernelgen.triton.records import Place
+rank = int(sys.argv[1])
+distributed.init_process_group("gloo", init_method="file://" + sys.argv[2], rank=rank, world_size=2)
+time.sleep(rank)
+place = Place("k", "s", (("M", 3),), "", "", "d", "c", "t")
+print(ranks.agree(place, "list", f"X={rank}"), ranks.agree(place, f"of rank {rank} alone", f"Y={rank}"))
+distributed.barrier()
+"""
+
+
+class Ranks(unittest.TestCase):
+    def test_the_store_of_a_process_group(self):
+        with tempfile.TemporaryDirectory() as folder:
+            processes = [subprocess.Popen([sys.executable, "-c", RANK, str(rank), folder + "/store"],
+                                          stdout=subprocess.PIPE, text=True) for rank in range(2)]
+            found = [process.communicate()[0].split()[-2:] for process in processes]
+        self.assertEqual(found, [["X=0", "Y=0"], ["X=0", "Y=1"]])
 
 
 class Interpreter(unittest.TestCase):

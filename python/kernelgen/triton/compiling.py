@@ -22,6 +22,7 @@ from . import limits
 from .source import Source, triton
 
 DEADLINE = 60.0  # seconds a config may be compiled
+NICE = 5  # so that the process that measures meanwhile is not kept waiting
 
 
 @dataclass(frozen=True)
@@ -107,6 +108,7 @@ def _serve(source: Source, arguments: Mapping[str, Any], rules: limits.Limits, o
     begin, status = time.monotonic(), 0
     try:
         os.setpgid(0, 0)
+        os.nice(NICE)
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends it
         with tempfile.TemporaryFile() as said:
             null = os.open(os.devnull, os.O_RDWR)

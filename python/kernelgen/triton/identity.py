@@ -27,7 +27,7 @@ def words_of(config: Any) -> str:
 
 def asked_of(words: Sequence[str], *how: Any) -> str:
     """Of a list of configs and the way one is chosen: a winner holds for both."""
-    return hashlib.sha256(repr((list(words), *map(str, how))).encode()).hexdigest()[:16]
+    return hashlib.sha256(repr((list(words), *map(_text_of, how))).encode()).hexdigest()[:16]
 
 
 def _text_of(value: Any) -> str:

@@ -10,7 +10,7 @@ from .records import Place, Record, Timing
 
 # Medians that differ by less say nothing: two processes would choose differently. At least, and at most.
 LEAST_NOISE, MOST_NOISE = 0.003, 0.01
-FINAL_SHARE, FINALISTS = 0.03, 5  # those so close to the best are measured again, at most so many
+FINAL_SHARE, FINALISTS = 0.05, 6  # those so close to the best are measured again, at most so many
 FINAL_TIMES = 3  # measurements of each of them
 
 
