@@ -42,6 +42,7 @@ class Candidate:
     reason: Optional[str] = None  # why it was dropped; None: it is kept
     is_reserve: bool = False  # dropped, but it may run if nothing else does
     score: Optional[float] = None
+    foreseen: Optional[float] = None  # seconds, by its TTIR alone
 
     def drop(self, reason: str, reserve: bool = True) -> None:
         self.reason, self.is_reserve = reason, reserve

@@ -6,13 +6,12 @@ something to compile; then what the pruner keeps of all; then those that cannot 
 
 from __future__ import annotations
 
-import copy
 from dataclasses import dataclass
 from typing import Any, Callable, Optional, Sequence
 
 from .. import errors
 from ..library import log
-from . import analysis, compiling, config_judges, pruning, reasons, launch_timer, winners
+from . import analysis, compiling, config_judges, foresight, pruning, reasons, launch_timer, winners
 from .known import Known
 from .records import Place, Record, Timing
 
@@ -48,8 +47,10 @@ class Search:
         self.words, self.show = words, show or (lambda what, done, total: None)
         self.timings: dict[int, list[Timing]] = {}
         self.failures: dict[int, BaseException] = {}
-        self.scores: dict[int, float] = {}  # of what is compiled and passes the gates
-        self.compiled = self.measured = 0
+        self.count = options.count(len(self.candidates))
+        self.frontier = foresight.Frontier(options.judge, self.count)
+        self.expected = max(1, min(len(self.candidates), 2 * self.count))  # configs that will be compiled, about
+        self.decided = self.compiled = self.measured = 0
         self.remarks: list[str] = []
 
     def run(self) -> int:
@@ -82,19 +83,21 @@ class Search:
     # ---- Compilation
 
     def _order(self) -> list[config_judges.Candidate]:
-        """What won elsewhere first, then across the list in strides, so that early results are of many kinds."""
+        """What won elsewhere first, then the best by TTIR. Without that, across the list in strides, so that early
+        results are of many kinds."""
         won = {record.config for record in self.known.all_winners()}
         total = len(self.candidates)
         step = max(1, round(total ** 0.5))
         strided = [index for begin in range(step) for index in range(begin, total, step)]
-        left = [index for index in strided if self.candidates[index].reason is None]
-        return [self.candidates[index] for index in sorted(left, key=lambda index: self.words[index] not in won)]
+        left = [self.candidates[index] for index in strided if self.candidates[index].reason is None]
+        return sorted(left, key=lambda one: (self.words[one.index] not in won, one.foreseen or 0.0))
 
     def _kept(self) -> list[int]:
-        """Compiles all configs, and measures meanwhile. What the pruner keeps, the best first."""
+        """Compiles what deserves it, and measures meanwhile. What the pruner keeps, the best first."""
         assert self.analysed is not None
-        order = self._order()
-        stream = self.analysed.stream(order, self.options.deadline, self.options.workers,
+        if self.options.judge == "model":
+            self.analysed.sketch(self.options.deadline, self.options.workers)
+        stream = self.analysed.stream(self._order(), self.options.deadline, self.options.workers, self.frontier,
                                       lambda: self._next_of_compiled() is None)
         for one in stream:
             if one is not None:
@@ -104,7 +107,7 @@ class Search:
             if index is not None:
                 self._time(index)
         outcome = pruning.Outcome(self.place.kernel, len(self.candidates), candidates=list(self.candidates))
-        pruning.finish(outcome, self.options.count(len(self.candidates)), self.options.judge)
+        pruning.finish(outcome, self.count, self.options.judge)
         self.remarks += outcome.remarks
         pruning._log(outcome)
         kept = {id(config) for config in outcome.kept}
@@ -112,29 +115,21 @@ class Search:
         return [one.index for one in sorted(found, key=lambda one: (one.score or 0.0, one.index))]
 
     def _note(self, one: config_judges.Candidate) -> None:
-        self.compiled += 1
-        if one.reason is not None:
-            made = self.analysed.compiled(one) if self.analysed else None
+        """Something is known of a config: its facts, or why it was dropped."""
+        self.decided += 1
+        made = self.analysed.compiled(one) if self.analysed else None
+        self.compiled += made is not None
+        if one.reason is not None and not one.is_reserve:
             is_final = made is not None and "process ended with" not in one.reason  # not: memory was short
             self._record(one.index, "deadline" if "was not done after" in one.reason else "failed", None, one.reason,
                          is_final)
-        else:
-            judged = copy.copy(one)
-            config_judges.apply_gates([judged])
-            score = config_judges.score_of(self.options.judge)
-            if judged.reason is None and score is not None:
-                try:
-                    value = score(judged)
-                except Exception:  # of a user's function, or of a fact that is not there
-                    value = None
-                if value is not None:
-                    self.scores[one.index] = value
-        self._tell("compiled", self.compiled)
+        self._tell("compiled", self.decided)
 
     def _next_of_compiled(self) -> Optional[int]:
-        """What deserves to be measured before everything is compiled: the best of the share that will be kept."""
-        share = len(self.scores) * self.options.count(len(self.candidates)) / max(1, len(self.candidates))
-        best = sorted(self.scores, key=lambda index: (self.scores[index], index))[:int(share)]
+        """What deserves to be measured before everything is compiled: of those compiled, the best of the share that
+        will be kept of all."""
+        scores = self.frontier.scores
+        best = sorted(scores, key=lambda index: (scores[index], index))[:len(scores) * self.count // self.expected]
         return next((index for index in best if index not in self.timings and index not in self.failures), None)
 
     # ---- Measurement
