@@ -180,6 +180,19 @@ class Foresight(unittest.TestCase):
             frontier.note(one)
         self.assertTrue(frontier.wants(found[3]))
 
+    def test_where_gates_refuse_all_the_reserve_counts(self):
+        found, frontier = candidates(6), self.frontier()
+        for one in found:
+            one.score, one.foreseen = 1.0, 1.0 if one.index < 5 else 9.0
+        for one in found[:4]:
+            self.assertTrue(frontier.wants(found[5]))
+            one.ptx, one.stages = {"mix": {"tensor": 1, "ldg": 1}}, 3
+            one.work.dots.append(ttir.Dot(64, 64, 64, 16, in_loop=True, loaded_bytes=1024))
+            frontier.note(one)
+        self.assertFalse(frontier.wants(found[5]))
+        frontier.note(found[4])  # passes: one of those that will be kept is not known yet
+        self.assertTrue(frontier.wants(found[5]))
+
     def test_other_judges_see_all_code(self):
         found = candidates(3)
         for judge in ("points", "gates", lambda one: 1.0):

@@ -16,6 +16,7 @@ from .. import errors
 from . import assembly, config_judges, expected, ttir
 
 MARGIN = 0.93  # an expected time may be too long by so much
+RESERVE_SHARE = 2  # times the number that is kept must be refused, with nothing that passes, before it is believed
 SM_THREADS, SM_REGISTERS, SM_BLOCKS = 2048, 65536, 32
 OTHER_REGISTERS = 32  # of a thread, beside its sums
 
@@ -56,6 +57,7 @@ class Frontier:
         self.score = config_judges.score_of(judge)
         self.keep = keep if judge == "model" else None
         self.scores: dict[int, float] = {}  # of what passes the gates
+        self._reserve: dict[int, float] = {}  # of what does not pass, but may run
         self._codes: set[Any] = set()
 
     def note(self, one: config_judges.Candidate) -> None:
@@ -64,22 +66,28 @@ class Frontier:
         if judged.reason is None:
             config_judges.apply_gates([judged])
         code = (one.code, one.grid) if one.code else one.index
-        if judged.reason is not None or self.score is None or code in self._codes:
+        if (judged.reason is not None and not judged.is_reserve) or self.score is None or code in self._codes:
             return
         try:
             value = self.score(judged)
         except Exception:  # of a user's function, or of a fact that is not there
             value = None
         if value is not None and not math.isnan(value):
-            self.scores[one.index] = value
+            (self.scores if judged.reason is None else self._reserve)[one.index] = value
             self._codes.add(code)
 
     def _last_kept(self) -> float:
-        return sorted(self.scores.values())[self.keep - 1] if self.keep else math.inf
+        """Infinite: not known yet. Where the gates refuse everything, the reserve is what will be kept."""
+        keep = self.keep or 1
+        if len(self.scores) >= keep:
+            return sorted(self.scores.values())[keep - 1]
+        if not self.scores and len(self._reserve) >= RESERVE_SHARE * keep:
+            return sorted(self._reserve.values())[keep - 1]
+        return math.inf
 
     def wants(self, one: config_judges.Candidate) -> bool:
         """Whether it is worth compiling."""
-        if self.keep is None or one.foreseen is None or len(self.scores) < self.keep:
+        if self.keep is None or one.foreseen is None:
             return True
         return one.foreseen * MARGIN <= self._last_kept()
 
