@@ -10,7 +10,7 @@ from statistics import median
 
 import torch
 
-from kernelgen.triton import analysis, compiling, config_judges, limits, pruning, source
+from kernelgen.triton import analysis, limits, pruning, source
 
 FLUSH_BYTES = 512 << 20  # long enough to write that the next launch is ready before it is done
 COARSE_ROUNDS, COARSE_SECONDS = 15, 2.5

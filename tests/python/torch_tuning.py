@@ -121,6 +121,16 @@ class Tuning(WithKernel):
         tuner[grid](*values)
         self.assertLess(min(seen), len(configs))
 
+    def test_where_no_process_can_be_started_all_are_measured(self):
+        values, grid = arguments()
+        tuner = self.tuner(CONFIGS[:5], cache_results=False)
+        with mock.patch("kernelgen.triton.compiling.sketch_all", side_effect=BlockingIOError("fork")), \
+                mock.patch("kernelgen.triton.compiling.compile_all", side_effect=BlockingIOError("fork")), \
+                self.assertLogs("kernelgen") as logged:
+            tuner[grid](*values)
+        self.assertIn("configs are not pruned", logged.output[0])
+        self.assertIs(tuner.best_config, CONFIGS[4])
+
     def test_no_records_where_they_are_not_wanted(self):
         values, grid = arguments()
         self.tuner(cache_results=False)[grid](*values)

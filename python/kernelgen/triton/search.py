@@ -11,7 +11,7 @@ from typing import Any, Callable, Optional, Sequence
 
 from .. import errors
 from ..library import log
-from . import analysis, compiling, config_judges, foresight, pruning, reasons, launch_timer, winners
+from . import analysis, compiling, config_judges, foresight, launch_timer, pruning, reasons, winners
 from .known import Known
 from .records import Place, Record, Timing
 
@@ -56,13 +56,8 @@ class Search:
     def run(self) -> int:
         """The index of the winner."""
         self._recall()
-        if self.analysed:
-            for index in self._kept():
-                self._time(index)
-        else:
-            for one in self.candidates:
-                if one.reason is None:
-                    self._time(one.index)
+        for index in self._kept_or_all():
+            self._time(index)
         if not self.timings:
             self._try_reserves()
         self._decide_finalists()
@@ -92,6 +87,16 @@ class Search:
         left = [self.candidates[index] for index in strided if self.candidates[index].reason is None]
         return sorted(left, key=lambda one: (self.words[one.index] not in won, one.foreseen or 0.0))
 
+    def _kept_or_all(self) -> list[int]:
+        if self.analysed:
+            try:
+                return self._kept()
+            except errors.Error:  # of a launch: the device is not usable any more
+                raise
+            except Exception as error:  # no process could be started, or the like
+                log.warning("kernelgen.triton: %s: configs are not pruned: %s: %s", self.place, type(error).__name__, error)
+        return [one.index for one in self.candidates if one.reason is None]
+
     def _kept(self) -> list[int]:
         """Compiles what deserves it, and measures meanwhile. What the pruner keeps, the best first."""
         assert self.analysed is not None
@@ -118,7 +123,7 @@ class Search:
         """Something is known of a config: its facts, or why it was dropped."""
         self.decided += 1
         made = self.analysed.compiled(one) if self.analysed else None
-        self.compiled += made is not None
+        self.compiled += isinstance(made, compiling.Compiled)
         if one.reason is not None and not one.is_reserve:
             is_final = made is not None and "process ended with" not in one.reason  # not: memory was short
             self._record(one.index, "deadline" if "was not done after" in one.reason else "failed", None, one.reason,
