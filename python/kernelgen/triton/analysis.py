@@ -69,6 +69,7 @@ class Analysis:
         self.candidates = [Candidate(index, config, words_of(config)) for index, config in enumerate(configs)]
         self._arguments: dict[int, dict[str, Any]] = {}
         self._keys: dict[int, str] = {}
+        self._aliases: dict[int, dict[str, str]] = {}  # what TTIR of older versions calls a kernel's arguments
         self._jobs: dict[int, compiling.Job] = {}
         self._is_prepared = False
 
@@ -94,7 +95,7 @@ class Analysis:
                 _remember(key, made)
             elif made is not None:
                 text = made if isinstance(made, str) else made.ttir
-                one.work = ttir.read(text, self._arguments[one.index])
+                one.work = self._read(one, text)
                 self._count_bytes(one)
                 options = self._jobs[one.index][1].options
                 one.foreseen = foresight.seconds(one.work, one.grid, options.num_warps, one.stages,
@@ -163,13 +164,27 @@ class Analysis:
         one.grid = source.grid_of(self.named, arguments)
         one.stages = made.options.num_stages
         key = self._keys[one.index] = _identity(made)
-        return key, made, {name: value for name, value in arguments.items() if isinstance(value, int)}
+        passed = [name for name, kind in made.signature.items() if kind != "constexpr"]
+        self._aliases[one.index] = {f"arg{place}": name for place, name in enumerate(passed)
+                                    if f"arg{place}" not in made.signature}
+        return key, made, self._integers(one)
+
+    def _integers(self, one: Candidate) -> dict[str, int]:
+        arguments = self._arguments[one.index]
+        named = {**arguments, **{alias: arguments.get(name) for alias, name in self._aliases[one.index].items()}}
+        return {name: value for name, value in named.items() if isinstance(value, int)}
+
+    def _read(self, one: Candidate, text: str) -> ttir.Work:
+        work, aliases = ttir.read(text, self._integers(one)), self._aliases[one.index]
+        work.reads = {aliases.get(name, name) for name in work.reads}
+        work.writes = {aliases.get(name, name) for name in work.writes}
+        return work
 
     def _absorb(self, one: Candidate, result: Any) -> None:
         if isinstance(result, compiling.Failure):
             one.drop(result.reason, reserve=False)
             return
-        one.work = ttir.read(result.ttir, self._arguments[one.index])
+        one.work = self._read(one, result.ttir)
         one.code = hashlib.sha256(result.binary or result.ptx).hexdigest()
         if self.target.backend != "cuda":
             return

@@ -17,6 +17,11 @@ def _tuner_class() -> type:
     return type("Autotuner", (tuner.Tuner, base), {"__doc__": "Triton's Autotuner with KernelGen's search behind it."})
 
 
+def _bench_of_triton(call: Any, quantiles: Any) -> Any:
+    """For Triton's own methods. Given to its constructor, which in 3.3 asks for a device otherwise."""
+    return source.triton().runtime.driver.active.get_benchmarker()(call, quantiles=quantiles)
+
+
 def with_registers(configs: Sequence[Any], limits: Sequence[Optional[int]]) -> list[Any]:
     """Each config with each limit of registers a thread; None: without one."""
     if not limits:
@@ -66,7 +71,7 @@ def autotune(configs: Sequence[Any], key: Sequence[str], prune_configs_by: Optio
         source.triton()
         all_configs = with_registers(configs, maxnreg)
         found = _tuner_class()(fn, fn.arg_names, all_configs, list(key), reset_to_zero, restore_value, pre_hook=pre_hook,
-                               post_hook=post_hook, prune_configs_by=own)
+                               post_hook=post_hook, prune_configs_by=own, do_bench=do_bench or _bench_of_triton)
         found.set_up(options, frozen=frozen, target=target, device=device, keep=cache_results, shipped=shipped,
                      timer=lambda: timer or launch_timer.timer_for(do_bench, warmup, rep, use_cuda_graph), show=progress,
                      patience=patience)
