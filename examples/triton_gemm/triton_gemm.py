@@ -2,8 +2,8 @@
 
     baseline_opt     one config that is good for large products
     baseline_smart   a rule by the size
-    asm_aware        the rule up to 512; above, triton.autotune with kernelgen.triton.prune, which reads what the
-                     compiler made of every config, and leaves only the best of them to be measured
+    asm_aware        the rule up to 512; above, kernelgen.triton.autotune, which reads what the compiler made of every
+                     config, and measures only the best of them
 
 docs/triton-tuning.md explains the third.
 """
@@ -73,9 +73,7 @@ def rule(m: int, n: int, k: int) -> dict[str, int]:
     return LARGE if smaller > 2048 else dict(BM=128, BN=128, BK=64, GROUP=8, num_warps=8, num_stages=3)
 
 
-pruner = tuning.prune(top=0.1)
-tuned_kernel = triton.autotune(configs(), key=["M", "N", "K"], prune_configs_by={"early_config_prune": pruner})(
-    matmul_kernel)
+tuned_kernel = tuning.autotune(configs(), key=["M", "N", "K"], top=0.1)(matmul_kernel)
 
 
 def _arguments(a: torch.Tensor, b: torch.Tensor, c: torch.Tensor) -> tuple:

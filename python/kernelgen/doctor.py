@@ -6,9 +6,7 @@ import importlib
 import importlib.metadata
 import importlib.util
 import json
-import os
 import tempfile
-from pathlib import Path
 from typing import NamedTuple
 
 from . import errors, library
@@ -20,15 +18,8 @@ class Finding(NamedTuple):
     text: str
 
 
-def _home() -> Path:
-    """As the library finds it."""
-    named = os.environ.get("KERNELGEN_HOME")
-    data = os.environ.get("XDG_DATA_HOME") or os.path.join(os.path.expanduser("~"), ".local", "share")
-    return Path(named) if named else Path(data) / "kernelgen"
-
-
 def _look_at_home() -> Finding:
-    home = _home()
+    home = library.home_path()
     try:
         home.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=home):

@@ -108,6 +108,13 @@ def library_path() -> Path:
                               "or set KERNELGEN_LIBRARY to a libkernelgen.so")
 
 
+def home_path() -> Path:
+    """Where what was measured is kept, as the library finds it."""
+    named = os.environ.get("KERNELGEN_HOME")
+    data = os.environ.get("XDG_DATA_HOME") or os.path.join(os.path.expanduser("~"), ".local", "share")
+    return Path(named) if named else Path(data) / "kernelgen"
+
+
 def load() -> ctypes.CDLL:
     path = library_path()
     try:

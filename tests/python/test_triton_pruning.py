@@ -15,7 +15,7 @@ from package_test import main
 
 import kernelgen
 from kernelgen import triton
-from kernelgen.triton import assembly, config_judges, limits, reasons, ttir
+from kernelgen.triton import assembly, config_judges, foresight, limits, reasons, ttir
 
 SAMPLES = Path(__file__).resolve().parents[1] / "data" / "asm"
 PRODUCT = """module {
@@ -124,6 +124,14 @@ class Selection(unittest.TestCase):
         config_judges.select(found, 1)
         self.assertEqual([one.reason for one in found], [None] * 3)
 
+    def test_a_gate_that_refuses_all_decides_nothing(self):
+        found = candidates(4)
+        for one in found:
+            one.drop("nothing is copied ahead", reserve=True)
+        remark = config_judges.select(found, 1, lambda one: -one.index)
+        self.assertIn("no config passed", remark)
+        self.assertEqual([one.reason is None for one in found], [False, False, False, True])
+
     def test_equal_code_is_measured_once(self):
         found = candidates(3)
         for one in found:
@@ -142,6 +150,69 @@ class Selection(unittest.TestCase):
     def test_unknown_judges(self):
         with self.assertRaisesRegex(kernelgen.ArgumentError, "there are gates, points, model"):
             triton.prune(judge="luck")
+
+
+class Foresight(unittest.TestCase):
+    def frontier(self, keep=2):
+        frontier = foresight.Frontier("model", keep)
+        frontier.score = lambda one: one.score
+        return frontier
+
+    def test_what_cannot_be_among_the_kept_is_not_compiled(self):
+        found, frontier = candidates(4), self.frontier()
+        for one, seconds in zip(found, (1.0, 2.0, 2.1, 2.2)):
+            one.score = one.foreseen = seconds
+        self.assertTrue(frontier.wants(found[3]))
+        for one in found[:2]:
+            frontier.note(one)
+        self.assertEqual([frontier.wants(one) for one in found[2:]], [True, False])
+        self.assertIn("number 2 takes", frontier.reason(found[3]))
+        found[3].foreseen = None
+        self.assertTrue(frontier.wants(found[3]))
+
+    def test_what_the_gates_refuse_and_equal_code_do_not_count(self):
+        found, frontier = candidates(4), self.frontier()
+        for one in found:
+            one.score, one.foreseen = 1.0, 9.0
+        found[0].drop("the compiler failed")
+        found[1].code = found[2].code = "same"
+        for one in found[:3]:
+            frontier.note(one)
+        self.assertTrue(frontier.wants(found[3]))
+
+    def test_where_gates_refuse_all_the_reserve_counts(self):
+        found, frontier = candidates(6), self.frontier()
+        for one in found:
+            one.score, one.foreseen = 1.0, 1.0 if one.index < 5 else 9.0
+        for one in found[:4]:
+            self.assertTrue(frontier.wants(found[5]))
+            one.ptx, one.stages = {"mix": {"tensor": 1, "ldg": 1}}, 3
+            one.work.dots.append(ttir.Dot(64, 64, 64, 16, in_loop=True, loaded_bytes=1024))
+            frontier.note(one)
+        self.assertFalse(frontier.wants(found[5]))
+        frontier.note(found[4])  # passes: one of those that will be kept is not known yet
+        self.assertTrue(frontier.wants(found[5]))
+
+    def test_other_judges_see_all_code(self):
+        found = candidates(3)
+        for judge in ("points", "gates", lambda one: 1.0):
+            frontier = foresight.Frontier(judge, 1)
+            for one in found:
+                one.foreseen = 1.0 + one.index
+                frontier.note(one)
+            self.assertTrue(frontier.wants(found[2]))
+
+    def test_time_by_ttir(self):
+        gpu = foresight.gpu_of(90, None)
+        self.assertEqual(gpu["sms"], 132)
+        self.assertIsNone(foresight.gpu_of(1, None))
+
+        def seconds(text, integers, stages=3):
+            return foresight.seconds(ttir.read(text, integers), (64,), 8, stages, 1e6, gpu, True)
+        self.assertTrue(1e-6 < seconds(PRODUCT, {"K": 1024}) < seconds(PRODUCT, {"K": 4096}) < 1e-3)
+        self.assertLess(seconds(PRODUCT, {"K": 4096}, 4), seconds(PRODUCT, {"K": 4096}, 1))
+        self.assertIsNone(seconds(PRODUCT, {}))
+        self.assertIsNone(seconds("", {"K": 4096}))
 
 
 class Assembly(unittest.TestCase):

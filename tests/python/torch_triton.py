@@ -30,19 +30,33 @@ CONFIGS = [config(64, 128, 64, 4, 4), config(16, 32, 32, 8, 3), config(128, 256,
 class Pruning(unittest.TestCase):
     def test_in_the_slot_of_triton(self):
         pruner = pruning.prune(top=1, target="sm_90a")
-        tuner = triton.autotune(CONFIGS, key=["M"], prune_configs_by={"early_config_prune": pruner})(
+        tuner = triton.autotune(CONFIGS, key=["M"], prune_configs_by={"early_config_prune": pruner}, do_bench=print)(
             triton_gemm.matmul_kernel)
         tuner.nargs = dict(NAMED)
         self.assertEqual(tuner.prune_configs(dict(grid=GRID, warmup=False)), CONFIGS[:1])
         reasons = [reason for _, reason in pruner.last.dropped]
-        self.assertIn("model ranks it 2 of 2", reasons[0])
+        self.assertIn("not compiled: by its TTIR", reasons[0])
         self.assertIn("registers of each of 128 threads", reasons[1])
         self.assertIn("256 registers of each of 256 threads", reasons[2])
+
+    def test_what_ttir_foresees_is_not_compiled_but_kept_where_it_may_be_good(self):
+        configs = [config(rows, columns, 64, 4, 3) for rows in (16, 64) for columns in (32, 64, 128)] + CONFIGS[:1]
+        outcome = pruning.pruning.run(triton_gemm.matmul_kernel, configs, dict(NAMED, grid=GRID), top=2, target="sm_90a")
+        whole = pruning.analysis.Analysis(triton_gemm.matmul_kernel, configs, dict(NAMED, grid=GRID),
+                                          pruning.source.make_target("sm_90a"))
+        self.assertEqual(len(list(whole.compile())), len(configs))
+        of_all = pruning.Outcome("", len(configs), candidates=whole.candidates)
+        pruning.pruning.finish(of_all, 2, "model")
+        self.assertEqual(outcome.kept, of_all.kept)
+        self.assertGreaterEqual(sum("not compiled" in reason for _, reason in outcome.dropped), 3)
+        for one, other in zip(outcome.candidates, whole.candidates):
+            if other.score is not None:
+                self.assertAlmostEqual(one.foreseen / other.score, 1.0, delta=0.08)
 
     def test_a_compiler_past_its_deadline_is_ended(self):
         pruner = pruning.prune(target="sm_80", kernel=triton_gemm.matmul_kernel, deadline=0.01)
         self.assertEqual(pruner(CONFIGS[:1], NAMED, grid=GRID), CONFIGS[:1])
-        self.assertIn("all are kept", pruner.last.remarks[-1])
+        self.assertIn("all are in question again", pruner.last.remarks[-1])
 
     def test_facts(self):
         found = pruning.facts(triton_gemm.matmul_kernel, *NAMED.values(), config=CONFIGS[0], target="sm_90a",

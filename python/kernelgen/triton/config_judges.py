@@ -42,6 +42,7 @@ class Candidate:
     reason: Optional[str] = None  # why it was dropped; None: it is kept
     is_reserve: bool = False  # dropped, but it may run if nothing else does
     score: Optional[float] = None
+    foreseen: Optional[float] = None  # seconds, by its TTIR alone
 
     def drop(self, reason: str, reserve: bool = True) -> None:
         self.reason, self.is_reserve = reason, reserve
@@ -181,15 +182,21 @@ def select(candidates: Sequence[Candidate], top: Any = 0.2, judge: Any = "model"
     score, count = score_of(judge), count_of(top, len(candidates))
     drop_duplicates(candidates)
     apply_gates(candidates)
+    remarks = []
+    if all(one.reason is not None for one in candidates):
+        remarks.append(_relent(candidates))
     kept = [one for one in candidates if one.reason is None]
-    if not kept:
-        return _relent(candidates)
-    if score is None or len(kept) <= count:
-        return ""
+    if score is not None and len(kept) > count:
+        remarks.append(_keep_best(kept, count, judge, score))
+    return "; ".join(filter(None, remarks))
+
+
+def _keep_best(kept: Sequence[Candidate], count: int, judge: Any, score: Score) -> str:
+    """Drops all but `count`, and those that the judge cannot tell from the last. Returns a remark."""
     ordered = _scored(kept, score)
     name = judge if isinstance(judge, str) else getattr(judge, "__name__", "the function")
     if not ordered:
-        return f"{name} could not order the configs: all that pass the gates are kept"
+        return f"{name} could not order the configs: all that may run are kept"
     chosen = _hedged(ordered, count) if judge == "model" else list(ordered[:count])
     last = max(one.score for one in chosen)
     ties = [one for one in ordered if one not in chosen and abs(one.score - last) <= TIE * abs(last)]
@@ -225,4 +232,4 @@ def _relent(candidates: Sequence[Candidate]) -> str:
     which = "those that may run" if any(one.is_reserve for one in back) else "all"
     for one in back:
         one.is_reserve = False
-    return f"no config passed: {which} are kept"
+    return f"no config passed: {which} are in question again"

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Callable, Mapping, Optional, Sequence
 
 from .. import errors
-from . import analysis, compiling, config_judges, reasons, source
+from . import analysis, compiling, config_judges, foresight, reasons, source
 
 FRAMES = 12  # how far up the callers are asked for their kernel
 
@@ -67,7 +67,7 @@ def run(kernel: Any, configs: Sequence[Any], named: Mapping[str, Any], *, top: A
     """Prunes the configs of one call. `named`: the call's arguments by name, and its `grid`."""
     begin = time.monotonic()
     config_judges.score_of(judge)
-    config_judges.count_of(top, len(configs))
+    count = config_judges.count_of(top, len(configs))
     function, _ = source.unwrapped(kernel)
     outcome = Outcome(getattr(function, "__name__", str(function)), len(configs))
     if source.is_interpreted(kernel):
@@ -78,7 +78,9 @@ def run(kernel: Any, configs: Sequence[Any], named: Mapping[str, Any], *, top: A
         target = source.make_target(target)
         found = analysis.Analysis(kernel, configs, named, target, device=device or analysis.device_name(target),
                                   shared_bytes=shared_bytes)
-        for _ in found.compile(deadline, workers):
+        if judge == "model":
+            found.sketch(deadline, workers)
+        for _ in found.compile(deadline, workers, foresight.Frontier(judge, count)):
             pass
         outcome.candidates = found.candidates
         finish(outcome, top, judge)
