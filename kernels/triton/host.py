@@ -20,10 +20,39 @@ def _check_grid(device: torch.device, grid: tuple) -> None:
 
 def _tile(rows: int, cols: int, most: int) -> _Tile:
     """Blocks of an output of rows x cols: wide along the columns, where memory is contiguous, and
-    about 2048 elements a program."""
+    about 2048 elements a program. A grid has at most 65535 programs along the columns."""
     width = min(triton.next_power_of_2(max(cols, 1)), 1024, most)
+    if cols > 65535 * width:
+        width = min(triton.next_power_of_2(triton.cdiv(cols, 65535)), most)
     height = min(triton.next_power_of_2(max(rows, 1)), max(min(2048, most) // width, 1))
     return _Tile(height, width, 8 if height * width >= 2048 else 4)
+
+
+def _transpose_tile(rows: int, cols: int, most: int) -> _Tile:
+    """Blocks of an output whose input is contiguous along the rows: both sides of the block have
+    lines of 64 elements, so that reads and writes fill whole cache lines."""
+    width = min(triton.next_power_of_2(max(cols, 1)), 64, most)
+    height = min(triton.next_power_of_2(max(rows, 1)), max(min(4096, most) // width, 1))
+    return _Tile(height, width, 8 if height * width >= 2048 else 4)
+
+
+def _merge(sizes: tuple, *strides: tuple) -> list:
+    """Sizes of a walk over the same elements: axes that lie one behind another in all tensors are
+    one, of which the inner axis counts all elements and the outer one is 1."""
+    merged, inner = list(sizes), len(sizes) - 1
+    for axis in range(inner - 1, -1, -1):
+        whole = merged[inner] * sizes[axis]
+        if whole < 2**30 and all(s[axis] == s[inner] * merged[inner] for s in strides):
+            merged[inner], merged[axis] = whole, 1
+        else:
+            inner = axis
+    return merged
+
+
+def _step(tensor: torch.Tensor, dim: int, size: int) -> int:
+    """The stride along an axis of a merged size: 0 where it has a single value, as a multiple of 16
+    lets the compiler load vectors."""
+    return tensor.stride(dim) if size > 1 else 0
 
 
 class _Reduction(typing.NamedTuple):
@@ -34,24 +63,25 @@ class _Reduction(typing.NamedTuple):
 
 
 def _splits(programs: int, cols: int, step: int) -> int:
-    """How many programs share a row, a power of two: about 512, each with at least four steps."""
-    wanted = max(min(512 // programs, cols // (4 * step)), 1)
+    """How many programs share a row, a power of two: about 1024 in all, as many as keep the memory
+    of a large device busy, each with at least two steps."""
+    wanted = max(min(1024 // programs, cols // (2 * step)), 1)
     return 1 << (wanted.bit_length() - 1)
 
 
 def _reduce_tile(rows: int, cols: int, most: int) -> _Reduction:
-    """Blocks of a reduction along memory: up to 1024 elements of a row a step, and more rows where
-    they are short."""
-    width = min(triton.next_power_of_2(max(cols, 1)), 1024, most)
+    """Blocks of a reduction along memory: up to 2048 elements of a row a step, 16 a thread, and
+    more rows where they are short."""
+    width = min(triton.next_power_of_2(max(cols, 1)), 2048, most)
     height = min(triton.next_power_of_2(max(rows, 1)), max(min(1024, most) // width, 1))
     return _Reduction(height, width, _splits(triton.cdiv(rows, height), cols, width), 4)
 
 
 def _column_tile(rows: int, cols: int, most: int) -> _Reduction:
     """Blocks of a reduction across memory: outputs are adjacent, so that 64 of them are read
-    together."""
+    together; 32 elements a thread are under way."""
     height = min(triton.next_power_of_2(max(rows, 1)), 64, most)
-    width = min(triton.next_power_of_2(max(cols, 1)), max(min(2048, most) // height, 1))
+    width = min(triton.next_power_of_2(max(cols, 1)), max(min(4096, most) // height, 1))
     return _Reduction(height, width, _splits(triton.cdiv(rows, height), cols, width), 4)
 
 
@@ -62,7 +92,7 @@ def _row_tile(rows: int, cols: int, most: int) -> _Tile:
     height = min(triton.next_power_of_2(max(rows, 1)), max(min(2048, most) // width, 1))
     if width >= cols:
         return _Tile(height, width, 4 if width <= 2048 else 8 if width <= 8192 else 16)
-    return _Tile(1, min(4096, most), 8)
+    return _Tile(1, min(8192, most), 16)
 
 
 def _scan_tile(rows: int, cols: int, most: int) -> _Tile:
@@ -135,7 +165,8 @@ def _pack(values: torch.Tensor) -> torch.Tensor:
 def _index_of(*tensors: torch.Tensor) -> tl.dtype:
     """Offsets need 64 bits where a tensor spans 2^31 elements."""
     spans = (sum((n - 1) * s for n, s in zip(t.shape, t.stride())) for t in tensors)
-    return tl.int64 if any(span >= 2**31 - 1 for span in spans) else tl.int32
+    most = max(max(spans), max(t.numel() for t in tensors))
+    return tl.int64 if most >= 2**31 - 16384 else tl.int32
 
 
 def _on(device: torch.device) -> typing.Any:

@@ -106,8 +106,9 @@ def _product(x, axis: tl.constexpr, keep_dims: tl.constexpr = False):
 def _first_place(values, places, best, axis: tl.constexpr, keep_dims: tl.constexpr = False):
     """The first place of the best value, which is NaN if any is; -1: there are no values."""
     hit = ((values == best) | ((values != values) & (best != best))) & (places >= 0)
-    first = tl.min(tl.where(hit, places, 9223372036854775807), axis, keep_dims=keep_dims)
-    return tl.where(first == 9223372036854775807, -1, first)
+    behind: tl.constexpr = 9223372036854775807 if places.dtype == tl.int64 else 2147483647
+    first = tl.min(tl.where(hit, places, behind), axis, keep_dims=keep_dims)
+    return tl.where(first == behind, -1, first)
 
 
 @triton.jit

@@ -27,36 +27,15 @@ static const struct kg_nest *nest_of(const struct product *product)
 static const char *extent_of(struct kg_triton_kernel *kernel, const struct product *product,
                              enum kg_contract_role role)
 {
-    const char *text = NULL;
-    for (int i = 0; i < product->contract.axis_count[role]; i++) {
-        const struct kg_index *axis = nest_of(product)->axes[product->contract.axes[role][i]];
-        const char *extent = kg_triton_extent(kernel, axis);
-        text = text ? kg_triton_format(kernel, "%s * %s", text, extent) : extent;
-    }
-    return text ? text : "1";
+    return kg_triton_tile_count(kernel, nest_of(product), product->contract.axes[role],
+                                product->contract.axis_count[role]);
 }
 
 static void split(struct kg_triton_kernel *kernel, const struct product *product,
                   enum kg_contract_role role, const char *linear, const char *inside)
 {
-    const struct kg_contract *contract = &product->contract;
-    int count = contract->axis_count[role];
-    for (int i = 0; i < count; i++) {
-        const struct kg_index *axis = nest_of(product)->axes[contract->axes[role][i]];
-        const char *value = linear, *after = NULL;
-        for (int k = i + 1; k < count; k++) {
-            const char *extent =
-                kg_triton_extent(kernel, nest_of(product)->axes[contract->axes[role][k]]);
-            after = after ? kg_triton_format(kernel, "%s * %s", after, extent) : extent;
-        }
-        if (after)
-            value = kg_triton_format(kernel, "%s // %s", value, kg_triton_operand(kernel, after));
-        if (i > 0)
-            value = kg_triton_format(kernel, "%s %% %s", value, kg_triton_extent(kernel, axis));
-        const char *name = kg_triton_fresh(kernel, axis->name);
-        kg_triton_line(kernel, "%s = %s", name, value);
-        kernel->axes[contract->axes[role][i]] = (struct kg_triton_axis){name, inside};
-    }
+    kg_triton_tile_split(kernel, nest_of(product), product->contract.axes[role],
+                         product->contract.axis_count[role], linear, inside);
 }
 
 // The rows (M) or columns (N) of the tile.
@@ -306,7 +285,9 @@ static void write(const struct kg_triton_plan *plan, struct kg_triton_unit *unit
     declare_tile(kernel, product);
     const char *total = kg_triton_fresh(kernel, "total");
     kg_triton_line(kernel, "%s = tl.zeros([BLOCK_M, BLOCK_N], tl.float32)", total);
+    kernel->shared = true; // programs near in time read the same rows and columns
     write_sum(kernel, product, total);
+    kernel->shared = false;
     kg_triton_settle(kernel, 0, scaled(kernel, product, total), KG_TYPE_F32);
     for (int i = 1; i < unit->group->count; i++)
         kg_triton_element(kernel, i);

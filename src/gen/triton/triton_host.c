@@ -109,7 +109,11 @@ void kg_triton_host_call(struct kg_text *text, const struct kg_triton_host *host
             if (!kernel->strides[i][d])
                 continue;
             kg_text_cut(&argument, 0);
-            if (!packed)
+            const struct kg_size *size = tensor->dims[d]->size;
+            if (!packed && size && !size->is_param && host->sizes[size->id] == host->runs[size->id])
+                kg_text_format(&argument, "_step(%s, %d, %s)", host->tensors[i], d,
+                               host->sizes[size->id]);
+            else if (!packed)
                 kg_text_format(&argument, "%s.stride(%d)", host->tensors[i], d);
             for (int k = d + 1; packed && k < tensor->rank; k++) {
                 kg_text_add(&argument, k > d + 1 ? " * " : "");
@@ -165,6 +169,11 @@ void kg_triton_host_begin(struct kg_triton_host *host, const struct kg_problem *
         }
         kg_text_free(&constant);
     }
+    for (int i = 0; i < op->size_count; i++)
+        host->runs[i] =
+            op->sizes[i]->is_param
+                ? host->sizes[i]
+                : kg_triton_name(names, kg_arena_format(arena, "%s_run", host->sizes[i]));
     for (int i = 0; i < op->typevar_count; i++)
         (void)kg_triton_name(names, op->typevars[i]->name);
     host->index = kg_triton_name(names, "index");

@@ -11,6 +11,7 @@ struct kg_triton_host {
     struct kg_triton_names names;
     const char *tensors[KG_TRITON_TENSORS]; // by id
     const char *sizes[KG_MAX_SIZES];        // params: the module's constants
+    const char *runs[KG_MAX_SIZES];         // names for what kg_triton_merge makes of sizes
     const char *index, *device;
     const char *tile; // "tile": what _tile returned
     const char *grid;

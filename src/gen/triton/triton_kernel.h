@@ -41,6 +41,8 @@ struct kg_triton_kernel {
     const char *values[KG_MAX_NESTS]; // by position in the group: the variable with its value
 
     bool native; // reads of floats keep the dtype that they have in memory
+    bool again;  // a later pass reads the same elements
+    bool shared; // what is read is read by other programs as well, whatever its subscripts
 
     int load_count;
     struct kg_triton_load loads[KG_TRITON_MAX_LOADS];

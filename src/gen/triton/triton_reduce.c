@@ -11,6 +11,7 @@
 #include "gen/shared/contract_operands.h"
 #include "gen/shared/reduce_plan.h"
 #include "gen/triton/triton_fold.h"
+#include "gen/triton/triton_merge.h"
 #include "gen/triton/triton_plain.h"
 #include "gen/triton/triton_tile.h"
 
@@ -25,15 +26,21 @@ struct reduction {
 // The three kernels.
 enum form { WHOLE, PART, END };
 
-// Which side of the tile walks along memory: the last subscript of the widest reads decides.
+// Which side of the tile walks along memory: the last subscript of the reads that move along most
+// axes decides, as those are most of the traffic.
 static bool walks_rows(const struct kg_nest *nest)
 {
-    int rows = 0, cols = 0, last = nest->output_axes - 1;
+    int rows = 0, cols = 0, last = nest->output_axes - 1, widest = 0;
     for (int i = 0; i < nest->access_count; i++) {
         const struct kg_access *access = &nest->accesses[i];
-        int rank = access->tensor->rank;
-        if (rank == 0)
+        int rank = access->tensor->rank, moves = 0;
+        for (int axis = 0; axis < nest->axis_count; axis++)
+            moves += kg_access_uses(access, axis, axis);
+        if (rank == 0 || moves < widest)
             continue;
+        if (moves > widest)
+            rows = cols = 0;
+        widest = moves;
         const struct kg_expr *subscript = access->map[rank - 1].subscript;
         cols += kg_expr_uses(subscript, nest->axis_count - 1, true);
         rows += last >= 0 && kg_expr_uses(subscript, last, true);
@@ -177,8 +184,13 @@ static void launch(const struct reduction *reduction, struct kg_triton_unit *uni
                    struct kg_triton_kernel *const kernels[3])
 {
     struct kg_text *text = unit->launches;
-    const struct kg_triton_host *host = unit->host;
     const struct kg_nest *nest = kg_group_nest(unit->group, reduction->k);
+    const struct kg_triton_host *given = unit->host;
+    struct kg_triton_host merged =
+        reduction->rows_first
+            ? kg_triton_merge(unit, nest, 0, nest->output_axes - 1)
+            : kg_triton_merge(unit, nest, nest->output_axes, nest->axis_count - 1);
+    const struct kg_triton_host *host = unit->host = &merged;
     const char *rows = host->counts[0], *cols = host->counts[1], *tile = host->tile;
     struct kg_triton_fold fold = kg_triton_fold_of(nest);
     bool scalar = nest->output_axes == 0, placed = kg_reduces[nest->reduce].is_argument;
@@ -215,6 +227,7 @@ static void launch(const struct reduction *reduction, struct kg_triton_unit *uni
     kg_triton_launch_call(unit, kernels[PART], 3);
     kg_text_format(text, "            %s = (triton.cdiv(%s, %s.rows),)\n", host->grid, rows, tile);
     kg_triton_launch_call(unit, kernels[END], 3);
+    unit->host = given;
 }
 
 void kg_triton_write_reduction(struct kg_triton_unit *unit, int k)

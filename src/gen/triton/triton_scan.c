@@ -26,35 +26,13 @@ static void declare_rows(struct kg_triton_kernel *kernel, const struct scan *sca
 {
     const struct kg_nest *nest = scan->shared.nest;
     int others[KG_MAX_INDICES], count = 0;
-    const char *product = NULL;
-    for (int axis = 0; axis < nest->output_axes; axis++) {
-        if (axis == scan->shared.axis)
-            continue;
-        others[count++] = axis;
-        const char *extent = kg_triton_extent(kernel, nest->axes[axis]);
-        product = product ? kg_triton_format(kernel, "%s * %s", product, extent) : extent;
-    }
-    struct kg_triton_axis rows =
-        kg_triton_tile_dimension(kernel, count == 1 ? nest->axes[others[0]]->name : "row", 0,
-                                 "BLOCK_ROWS", "[:, None]", product ? product : "1");
-    for (int i = 0; i < count; i++) {
-        const char *value = rows.name, *after = NULL;
-        for (int k = i + 1; k < count; k++) {
-            const char *extent = kg_triton_extent(kernel, nest->axes[others[k]]);
-            after = after ? kg_triton_format(kernel, "%s * %s", after, extent) : extent;
-        }
-        if (after)
-            value = kg_triton_format(kernel, "%s // %s", value, kg_triton_operand(kernel, after));
-        if (i > 0)
-            value = kg_triton_format(kernel, "%s %% %s", value,
-                                     kg_triton_extent(kernel, nest->axes[others[i]]));
-        const char *name = rows.name;
-        if (count > 1) {
-            name = kg_triton_fresh(kernel, nest->axes[others[i]]->name);
-            kg_triton_line(kernel, "%s = %s", name, value);
-        }
-        kernel->axes[others[i]] = (struct kg_triton_axis){name, rows.inside};
-    }
+    for (int axis = 0; axis < nest->output_axes; axis++)
+        if (axis != scan->shared.axis)
+            others[count++] = axis;
+    if (count > 0)
+        kg_triton_tile_rows_of(kernel, nest, others, count);
+    else
+        (void)kg_triton_tile_dimension(kernel, "row", 0, "BLOCK_ROWS", "[:, None]", "1");
 }
 
 // The function that combines two values, and the one that combines a dimension.

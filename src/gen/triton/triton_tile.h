@@ -15,14 +15,18 @@ struct kg_triton_tile {
 // axis, of none if there is no axis), with masks.
 struct kg_triton_tile kg_triton_tile_outputs(struct kg_triton_kernel *kernel,
                                              const struct kg_nest *nest);
-// Declares axes [first, last] from the flattened index `linear`, in range where `inside` is.
-void kg_triton_tile_split(struct kg_triton_kernel *kernel, const struct kg_nest *nest, int first,
-                          int last, const char *linear, const char *inside);
+// Declares the listed axes from the flattened index `linear`, the last of them the fastest; they
+// are in range where `inside` is.
+void kg_triton_tile_split(struct kg_triton_kernel *kernel, const struct kg_nest *nest,
+                          const int *axes, int count, const char *linear, const char *inside);
 // One dimension of a tile: values from a program id, and their mask. `expand` is "", "[:, None]" or
 // "[None, :]".
 struct kg_triton_axis kg_triton_tile_dimension(struct kg_triton_kernel *kernel, const char *base,
                                                int program, const char *block, const char *expand,
                                                const char *end);
+// Declares the listed axes as the rows of a tile, the last of them the fastest.
+void kg_triton_tile_rows_of(struct kg_triton_kernel *kernel, const struct kg_nest *nest,
+                            const int *axes, int count);
 // Declares output axes [0, count) as the rows of a tile; none if `count` is 0.
 void kg_triton_tile_rows(struct kg_triton_kernel *kernel, const struct kg_nest *nest, int count);
 // The same for axes [first, last] as its columns, from `start` (a name) on.
@@ -38,7 +42,10 @@ void kg_triton_launch_rows(struct kg_triton_unit *unit, const struct kg_triton_k
 // "BLOCK_ROWS=tile.rows, ..., num_warps=tile.warps", and the call, indented by `level`.
 void kg_triton_launch_call(struct kg_triton_unit *unit, const struct kg_triton_kernel *kernel,
                            int level);
-// The product of the extents, as kernels write it; "1" for none.
+// The product of the extents of the listed axes, as kernels write it, and of [first, last]; "1" for
+// none.
+const char *kg_triton_tile_count(struct kg_triton_kernel *kernel, const struct kg_nest *nest,
+                                 const int *axes, int count);
 const char *kg_triton_tile_product(struct kg_triton_kernel *kernel, const struct kg_nest *nest,
                                    int first, int last);
 // A program id as an index.

@@ -86,7 +86,8 @@ def _linear_kernel(
         b = tl.where(n_in & k_in[:, None], w.to(tl.float32) * s, 0.0)
         total = _dot(x, b, total)
     y_1 = total
-    bias = tl.load(bias_ptr + n * bias_s0, mask=n_in, other=0).to(tl.float32)
+    bias = tl.load(bias_ptr + n * bias_s0, mask=n_in, other=0,
+            eviction_policy="evict_last").to(tl.float32)
     tl.store(y_ptr + m * y_s0 + n * y_s1, _relu(y_1 + bias), mask=m_in & n_in)
 
 
@@ -146,7 +147,8 @@ def _check_packed(name: str, tensor: torch.Tensor, shape: tuple) -> None:
 def _index_of(*tensors: torch.Tensor) -> tl.dtype:
     """Offsets need 64 bits where a tensor spans 2^31 elements."""
     spans = (sum((n - 1) * s for n, s in zip(t.shape, t.stride())) for t in tensors)
-    return tl.int64 if any(span >= 2**31 - 1 for span in spans) else tl.int32
+    most = max(max(spans), max(t.numel() for t in tensors))
+    return tl.int64 if most >= 2**31 - 16384 else tl.int32
 
 
 def _on(device: torch.device) -> typing.Any:

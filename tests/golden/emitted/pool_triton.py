@@ -54,8 +54,9 @@ def _largest(x, axis: tl.constexpr, keep_dims: tl.constexpr = False):
 def _first_place(values, places, best, axis: tl.constexpr, keep_dims: tl.constexpr = False):
     """The first place of the best value, which is NaN if any is; -1: there are no values."""
     hit = ((values == best) | ((values != values) & (best != best))) & (places >= 0)
-    first = tl.min(tl.where(hit, places, 9223372036854775807), axis, keep_dims=keep_dims)
-    return tl.where(first == 9223372036854775807, -1, first)
+    behind: tl.constexpr = 9223372036854775807 if places.dtype == tl.int64 else 2147483647
+    first = tl.min(tl.where(hit, places, behind), axis, keep_dims=keep_dims)
+    return tl.where(first == behind, -1, first)
 
 
 @triton.jit
@@ -91,20 +92,21 @@ def _pool_place_kernel(
     n = (tl.program_id(0).to(INDEX) * BLOCK_ROWS + tl.arange(0, BLOCK_ROWS))[:, None]
     n_in = n < N
     total = tl.full([BLOCK_ROWS, BLOCK_COLS], float("-inf"), tl.float32)
-    place = tl.full([BLOCK_ROWS, BLOCK_COLS], -1, tl.int64)
+    place = tl.full([BLOCK_ROWS, BLOCK_COLS], -1, INDEX)
     for start in range(0, H * W, BLOCK_COLS):
         col = tl.cast(start, INDEX) + tl.arange(0, BLOCK_COLS)[None, :]
         col_in = col < H * W
         h = col // W
         w = col % W
-        x = tl.load(x_ptr + n * x_s0 + h * x_s1 + w * x_s2, mask=n_in & col_in,
-                other=0).to(tl.float32)
+        x = tl.load(x_ptr + n * x_s0 + h * x_s1 + w * x_s2, mask=n_in & col_in, other=0,
+                eviction_policy="evict_first").to(tl.float32)
         value = x
         better = (place < 0) | (value > total) | ((value != value) & (total == total))
         better = better & col_in
         total = tl.where(better, value, total)
-        place = tl.where(better, tl.cast(h * W + w, tl.int64), place)
-    place_1 = _first_place(total, place, _largest(total, 1, keep_dims=True), 1, keep_dims=True)
+        place = tl.where(better, tl.cast(h * W + w, INDEX), place)
+    place_1 = _first_place(total, place, _largest(total, 1, keep_dims=True), 1,
+            keep_dims=True).to(tl.int64)
     tl.store(place_ptr + n * place_s0, place_1.to(tl.int32).to(tl.int64), mask=n_in)
 
 
@@ -120,24 +122,24 @@ def _pool_place_part_kernel(
     n_in = n < N
     split = tl.program_id(1)
     total = tl.full([BLOCK_ROWS, BLOCK_COLS], float("-inf"), tl.float32)
-    place = tl.full([BLOCK_ROWS, BLOCK_COLS], -1, tl.int64)
+    place = tl.full([BLOCK_ROWS, BLOCK_COLS], -1, INDEX)
     begin = split * chunk
     for start in range(begin, tl.minimum(begin + chunk, H * W), BLOCK_COLS):
         col = tl.cast(start, INDEX) + tl.arange(0, BLOCK_COLS)[None, :]
         col_in = col < H * W
         h = col // W
         w = col % W
-        x = tl.load(x_ptr + n * x_s0 + h * x_s1 + w * x_s2, mask=n_in & col_in,
-                other=0).to(tl.float32)
+        x = tl.load(x_ptr + n * x_s0 + h * x_s1 + w * x_s2, mask=n_in & col_in, other=0,
+                eviction_policy="evict_first").to(tl.float32)
         value = x
         better = (place < 0) | (value > total) | ((value != value) & (total == total))
         better = better & col_in
         total = tl.where(better, value, total)
-        place = tl.where(better, tl.cast(h * W + w, tl.int64), place)
+        place = tl.where(better, tl.cast(h * W + w, INDEX), place)
     best = _largest(total, 1, keep_dims=True)
     tl.store(part_ptr + split * N + n, best, mask=n_in)
-    tl.store(place_ptr + split * N + n, _first_place(total, place, best, 1, keep_dims=True),
-            mask=n_in)
+    tl.store(place_ptr + split * N + n, _first_place(total, place, best, 1,
+            keep_dims=True).to(tl.int64), mask=n_in)
 
 
 @triton.jit
@@ -153,7 +155,8 @@ def _pool_place_end_kernel(
     split = tl.arange(0, BLOCK_SPLITS)[None, :]
     total = tl.load(part_ptr + split * N + n, mask=n_in, other=0)
     place = tl.load(place_ptr + split * N + n, mask=n_in, other=0)
-    place_1 = _first_place(total, place, _largest(total, 1, keep_dims=True), 1, keep_dims=True)
+    place_1 = _first_place(total, place, _largest(total, 1, keep_dims=True), 1,
+            keep_dims=True).to(tl.int64)
     tl.store(place_ptr_1 + n * place_s0, place_1.to(tl.int32).to(tl.int64), mask=n_in)
 
 
@@ -190,20 +193,21 @@ def _pool_place_f64_kernel(
     n = (tl.program_id(0).to(INDEX) * BLOCK_ROWS + tl.arange(0, BLOCK_ROWS))[:, None]
     n_in = n < N
     total = tl.full([BLOCK_ROWS, BLOCK_COLS], float("-inf"), tl.float64)
-    place = tl.full([BLOCK_ROWS, BLOCK_COLS], -1, tl.int64)
+    place = tl.full([BLOCK_ROWS, BLOCK_COLS], -1, INDEX)
     for start in range(0, H * W, BLOCK_COLS):
         col = tl.cast(start, INDEX) + tl.arange(0, BLOCK_COLS)[None, :]
         col_in = col < H * W
         h = col // W
         w = col % W
-        x = tl.load(x_ptr + n * x_s0 + h * x_s1 + w * x_s2, mask=n_in & col_in,
-                other=0).to(tl.float64)
+        x = tl.load(x_ptr + n * x_s0 + h * x_s1 + w * x_s2, mask=n_in & col_in, other=0,
+                eviction_policy="evict_first").to(tl.float64)
         value = x
         better = (place < 0) | (value > total) | ((value != value) & (total == total))
         better = better & col_in
         total = tl.where(better, value, total)
-        place = tl.where(better, tl.cast(h * W + w, tl.int64), place)
-    place_1 = _first_place(total, place, _largest(total, 1, keep_dims=True), 1, keep_dims=True)
+        place = tl.where(better, tl.cast(h * W + w, INDEX), place)
+    place_1 = _first_place(total, place, _largest(total, 1, keep_dims=True), 1,
+            keep_dims=True).to(tl.int64)
     tl.store(place_ptr + n * place_s0, place_1.to(tl.int32).to(tl.int64), mask=n_in)
 
 
@@ -219,24 +223,24 @@ def _pool_place_f64_part_kernel(
     n_in = n < N
     split = tl.program_id(1)
     total = tl.full([BLOCK_ROWS, BLOCK_COLS], float("-inf"), tl.float64)
-    place = tl.full([BLOCK_ROWS, BLOCK_COLS], -1, tl.int64)
+    place = tl.full([BLOCK_ROWS, BLOCK_COLS], -1, INDEX)
     begin = split * chunk
     for start in range(begin, tl.minimum(begin + chunk, H * W), BLOCK_COLS):
         col = tl.cast(start, INDEX) + tl.arange(0, BLOCK_COLS)[None, :]
         col_in = col < H * W
         h = col // W
         w = col % W
-        x = tl.load(x_ptr + n * x_s0 + h * x_s1 + w * x_s2, mask=n_in & col_in,
-                other=0).to(tl.float64)
+        x = tl.load(x_ptr + n * x_s0 + h * x_s1 + w * x_s2, mask=n_in & col_in, other=0,
+                eviction_policy="evict_first").to(tl.float64)
         value = x
         better = (place < 0) | (value > total) | ((value != value) & (total == total))
         better = better & col_in
         total = tl.where(better, value, total)
-        place = tl.where(better, tl.cast(h * W + w, tl.int64), place)
+        place = tl.where(better, tl.cast(h * W + w, INDEX), place)
     best = _largest(total, 1, keep_dims=True)
     tl.store(part_ptr + split * N + n, best, mask=n_in)
-    tl.store(place_ptr + split * N + n, _first_place(total, place, best, 1, keep_dims=True),
-            mask=n_in)
+    tl.store(place_ptr + split * N + n, _first_place(total, place, best, 1,
+            keep_dims=True).to(tl.int64), mask=n_in)
 
 
 @triton.jit
@@ -252,7 +256,8 @@ def _pool_place_f64_end_kernel(
     split = tl.arange(0, BLOCK_SPLITS)[None, :]
     total = tl.load(part_ptr + split * N + n, mask=n_in, other=0)
     place = tl.load(place_ptr + split * N + n, mask=n_in, other=0)
-    place_1 = _first_place(total, place, _largest(total, 1, keep_dims=True), 1, keep_dims=True)
+    place_1 = _first_place(total, place, _largest(total, 1, keep_dims=True), 1,
+            keep_dims=True).to(tl.int64)
     tl.store(place_ptr_1 + n * place_s0, place_1.to(tl.int32).to(tl.int64), mask=n_in)
 
 
@@ -278,10 +283,31 @@ def _check_grid(device: torch.device, grid: tuple) -> None:
 
 def _tile(rows: int, cols: int, most: int) -> _Tile:
     """Blocks of an output of rows x cols: wide along the columns, where memory is contiguous, and
-    about 2048 elements a program."""
+    about 2048 elements a program. A grid has at most 65535 programs along the columns."""
     width = min(triton.next_power_of_2(max(cols, 1)), 1024, most)
+    if cols > 65535 * width:
+        width = min(triton.next_power_of_2(triton.cdiv(cols, 65535)), most)
     height = min(triton.next_power_of_2(max(rows, 1)), max(min(2048, most) // width, 1))
     return _Tile(height, width, 8 if height * width >= 2048 else 4)
+
+
+def _merge(sizes: tuple, *strides: tuple) -> list:
+    """Sizes of a walk over the same elements: axes that lie one behind another in all tensors are
+    one, of which the inner axis counts all elements and the outer one is 1."""
+    merged, inner = list(sizes), len(sizes) - 1
+    for axis in range(inner - 1, -1, -1):
+        whole = merged[inner] * sizes[axis]
+        if whole < 2**30 and all(s[axis] == s[inner] * merged[inner] for s in strides):
+            merged[inner], merged[axis] = whole, 1
+        else:
+            inner = axis
+    return merged
+
+
+def _step(tensor: torch.Tensor, dim: int, size: int) -> int:
+    """The stride along an axis of a merged size: 0 where it has a single value, as a multiple of 16
+    lets the compiler load vectors."""
+    return tensor.stride(dim) if size > 1 else 0
 
 
 class _Reduction(typing.NamedTuple):
@@ -292,15 +318,16 @@ class _Reduction(typing.NamedTuple):
 
 
 def _splits(programs: int, cols: int, step: int) -> int:
-    """How many programs share a row, a power of two: about 512, each with at least four steps."""
-    wanted = max(min(512 // programs, cols // (4 * step)), 1)
+    """How many programs share a row, a power of two: about 1024 in all, as many as keep the memory
+    of a large device busy, each with at least two steps."""
+    wanted = max(min(1024 // programs, cols // (2 * step)), 1)
     return 1 << (wanted.bit_length() - 1)
 
 
 def _reduce_tile(rows: int, cols: int, most: int) -> _Reduction:
-    """Blocks of a reduction along memory: up to 1024 elements of a row a step, and more rows where
-    they are short."""
-    width = min(triton.next_power_of_2(max(cols, 1)), 1024, most)
+    """Blocks of a reduction along memory: up to 2048 elements of a row a step, 16 a thread, and
+    more rows where they are short."""
+    width = min(triton.next_power_of_2(max(cols, 1)), 2048, most)
     height = min(triton.next_power_of_2(max(rows, 1)), max(min(1024, most) // width, 1))
     return _Reduction(height, width, _splits(triton.cdiv(rows, height), cols, width), 4)
 
@@ -323,7 +350,8 @@ def _check(
 def _index_of(*tensors: torch.Tensor) -> tl.dtype:
     """Offsets need 64 bits where a tensor spans 2^31 elements."""
     spans = (sum((n - 1) * s for n, s in zip(t.shape, t.stride())) for t in tensors)
-    return tl.int64 if any(span >= 2**31 - 1 for span in spans) else tl.int32
+    most = max(max(spans), max(t.numel() for t in tensors))
+    return tl.int64 if most >= 2**31 - 16384 else tl.int32
 
 
 def _on(device: torch.device) -> typing.Any:
@@ -363,15 +391,18 @@ def pool(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
                     N, H, W, (((H - R) // S) + 1), R=R, S=S, INDEX=index,
                     BLOCK_ROWS=tile.rows, BLOCK_COLS=tile.cols, num_warps=tile.warps,
                 )
-            rows, cols = N, H * W
+            H_run, W_run = _merge((H, W), (x.stride(1), x.stride(2)))
+            rows, cols = N, H_run * W_run
             if rows:
                 tile = _reduce_tile(rows, cols, _most(device, 36))
                 grid = (triton.cdiv(rows, tile.rows),)
                 if tile.splits == 1:
                     _check_grid(device, grid)
                     _pool_place_kernel[grid](
-                        x, place, x.stride(0), x.stride(1), x.stride(2), place.stride(0), N, H, W,
-                        INDEX=index, BLOCK_ROWS=tile.rows, BLOCK_COLS=tile.cols, num_warps=tile.warps,
+                        x, place, x.stride(0), _step(x, 1, H_run), _step(x, 2,
+                                W_run), place.stride(0),
+                        N, H_run, W_run, INDEX=index,
+                        BLOCK_ROWS=tile.rows, BLOCK_COLS=tile.cols, num_warps=tile.warps,
                     )
                 else:
                     chunk = triton.cdiv(triton.cdiv(cols, tile.splits), tile.cols) * tile.cols
@@ -380,8 +411,10 @@ def pool(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
                     grid = (triton.cdiv(rows, tile.rows), tile.splits,)
                     _check_grid(device, grid)
                     _pool_place_part_kernel[grid](
-                        x, part, place_1, chunk, x.stride(0), x.stride(1), x.stride(2), N, H, W,
-                        INDEX=index, BLOCK_ROWS=tile.rows, BLOCK_COLS=tile.cols, num_warps=tile.warps,
+                        x, part, place_1, chunk, x.stride(0), _step(x, 1, H_run), _step(x, 2,
+                                W_run), N,
+                        H_run, W_run, INDEX=index,
+                        BLOCK_ROWS=tile.rows, BLOCK_COLS=tile.cols, num_warps=tile.warps,
                     )
                     grid = (triton.cdiv(rows, tile.rows),)
                     _check_grid(device, grid)
@@ -400,15 +433,18 @@ def pool(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
                     N, H, W, (((H - R) // S) + 1), R=R, S=S, INDEX=index,
                     BLOCK_ROWS=tile.rows, BLOCK_COLS=tile.cols, num_warps=tile.warps,
                 )
-            rows, cols = N, H * W
+            H_run, W_run = _merge((H, W), (x.stride(1), x.stride(2)))
+            rows, cols = N, H_run * W_run
             if rows:
                 tile = _reduce_tile(rows, cols, _most(device, 36))
                 grid = (triton.cdiv(rows, tile.rows),)
                 if tile.splits == 1:
                     _check_grid(device, grid)
                     _pool_place_f64_kernel[grid](
-                        x, place, x.stride(0), x.stride(1), x.stride(2), place.stride(0), N, H, W,
-                        INDEX=index, BLOCK_ROWS=tile.rows, BLOCK_COLS=tile.cols, num_warps=tile.warps,
+                        x, place, x.stride(0), _step(x, 1, H_run), _step(x, 2,
+                                W_run), place.stride(0),
+                        N, H_run, W_run, INDEX=index,
+                        BLOCK_ROWS=tile.rows, BLOCK_COLS=tile.cols, num_warps=tile.warps,
                     )
                 else:
                     chunk = triton.cdiv(triton.cdiv(cols, tile.splits), tile.cols) * tile.cols
@@ -417,8 +453,10 @@ def pool(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
                     grid = (triton.cdiv(rows, tile.rows), tile.splits,)
                     _check_grid(device, grid)
                     _pool_place_f64_part_kernel[grid](
-                        x, part, place_1, chunk, x.stride(0), x.stride(1), x.stride(2), N, H, W,
-                        INDEX=index, BLOCK_ROWS=tile.rows, BLOCK_COLS=tile.cols, num_warps=tile.warps,
+                        x, part, place_1, chunk, x.stride(0), _step(x, 1, H_run), _step(x, 2,
+                                W_run), N,
+                        H_run, W_run, INDEX=index,
+                        BLOCK_ROWS=tile.rows, BLOCK_COLS=tile.cols, num_warps=tile.warps,
                     )
                     grid = (triton.cdiv(rows, tile.rows),)
                     _check_grid(device, grid)

@@ -56,7 +56,8 @@ def _softmax_kernel(
     p_in = p < P
     d = tl.arange(0, BLOCK_COLS)[None, :].to(INDEX)
     d_in = d < D
-    x = tl.load(x_ptr + p * x_s0 + d * x_s1, mask=p_in & d_in, other=0).to(tl.float32)
+    x = tl.load(x_ptr + p * x_s0 + d * x_s1, mask=p_in & d_in, other=0,
+            eviction_policy="evict_first").to(tl.float32)
     m = _largest(tl.where(d_in, x, float("-inf")), 1, keep_dims=True)
     e = tl.exp(x - m)
     y_1 = tl.sum(tl.where(d_in, e, 0.0), 1, keep_dims=True)
@@ -79,21 +80,24 @@ def _softmax_long_kernel(
     for start in range(0, D, BLOCK_COLS):
         d = tl.cast(start, INDEX) + tl.arange(0, BLOCK_COLS)[None, :]
         d_in = d < D
-        x = tl.load(x_ptr + p * x_s0 + d * x_s1, mask=p_in & d_in, other=0).to(tl.float32)
+        x = tl.load(x_ptr + p * x_s0 + d * x_s1, mask=p_in & d_in, other=0,
+                eviction_policy="evict_last").to(tl.float32)
         total = _maximum(total, tl.where(d_in, x, float("-inf")))
     m = _largest(total, 1, keep_dims=True)
     total_1 = tl.full([BLOCK_ROWS, BLOCK_COLS], 0.0, tl.float32)
     for start_1 in range(0, D, BLOCK_COLS):
         d_1 = tl.cast(start_1, INDEX) + tl.arange(0, BLOCK_COLS)[None, :]
         d_1_in = d_1 < D
-        x_1 = tl.load(x_ptr + p * x_s0 + d_1 * x_s1, mask=p_in & d_1_in, other=0).to(tl.float32)
+        x_1 = tl.load(x_ptr + p * x_s0 + d_1 * x_s1, mask=p_in & d_1_in, other=0,
+                eviction_policy="evict_last").to(tl.float32)
         e = tl.exp(x_1 - m)
         total_1 += tl.where(d_1_in, e, 0.0)
     y_1 = tl.sum(total_1, 1, keep_dims=True)
     for start_2 in range(0, D, BLOCK_COLS):
         d_2 = tl.cast(start_2, INDEX) + tl.arange(0, BLOCK_COLS)[None, :]
         d_2_in = d_2 < D
-        x_2 = tl.load(x_ptr + p * x_s0 + d_2 * x_s1, mask=p_in & d_2_in, other=0).to(tl.float32)
+        x_2 = tl.load(x_ptr + p * x_s0 + d_2 * x_s1, mask=p_in & d_2_in, other=0,
+                eviction_policy="evict_first").to(tl.float32)
         e_1 = tl.exp(x_2 - m)
         tl.store(y_ptr + p * y_s0 + d_2 * y_s1, e_1 / y_1, mask=p_in & d_2_in)
 
@@ -125,7 +129,7 @@ def _row_tile(rows: int, cols: int, most: int) -> _Tile:
     height = min(triton.next_power_of_2(max(rows, 1)), max(min(2048, most) // width, 1))
     if width >= cols:
         return _Tile(height, width, 4 if width <= 2048 else 8 if width <= 8192 else 16)
-    return _Tile(1, min(4096, most), 8)
+    return _Tile(1, min(8192, most), 16)
 
 
 def _check(
@@ -146,7 +150,8 @@ def _check(
 def _index_of(*tensors: torch.Tensor) -> tl.dtype:
     """Offsets need 64 bits where a tensor spans 2^31 elements."""
     spans = (sum((n - 1) * s for n, s in zip(t.shape, t.stride())) for t in tensors)
-    return tl.int64 if any(span >= 2**31 - 1 for span in spans) else tl.int32
+    most = max(max(spans), max(t.numel() for t in tensors))
+    return tl.int64 if most >= 2**31 - 16384 else tl.int32
 
 
 def _on(device: torch.device) -> typing.Any:
