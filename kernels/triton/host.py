@@ -107,18 +107,47 @@ class _ProductTile(typing.NamedTuple):
     m: int
     n: int
     k: int
+    splits: int
     warps: int
+    stages: int
 
 
-def _product_tile(m: int, n: int, k: int) -> _ProductTile:
-    """128 x 128 outputs a program where there are enough of them, down to 16 x 16, which tl.dot
-    needs."""
-    height = min(max(triton.next_power_of_2(m), 16), 128 if n >= 128 else 64)
-    width = min(max(triton.next_power_of_2(n), 16), 128)
-    if triton.cdiv(m, height) * triton.cdiv(n, width) < 64:  # more programs instead
-        height, width = min(height, 64), min(width, 64)
-    depth = min(max(triton.next_power_of_2(k), 16), 64 if height * width <= 64 * 64 else 32)
-    return _ProductTile(height, width, depth, 8 if height * width >= 128 * 128 else 4)
+def _shared(device: torch.device) -> int:
+    """Bytes of shared memory that a program can have."""
+    if device.type != "cuda":
+        return 100 * 1024
+    properties = torch.cuda.get_device_properties(device)
+    return getattr(properties, "shared_memory_per_block_optin", 100 * 1024)
+
+
+def _product_tile(
+    m: int, n: int, k: int, batch: int, size: int, shared: int, longest: int = 1024
+) -> _ProductTile:
+    """Blocks of a product whose elements have `size` bytes: the largest of which there are enough to
+    occupy a large device, as each reads (m + n) * k elements for m * n * k products. 64 rows are
+    what Hopper's matrix units take at once. With few rows, reading the other operand takes the
+    time: blocks are deep, and programs share the sums."""
+    rows = min(max(triton.next_power_of_2(m), 16), 128)
+    cols = min(max(triton.next_power_of_2(n), 16), 256)
+    shapes = [(128, 256), (128, 128), (64, 128), (64, 64), (64, 32)]
+    if rows < 64:
+        shapes = [(rows, 128), (rows, 64)]
+    if size > 2:  # float32 takes three products, and registers for their operands
+        shapes = [s for s in shapes if s[0] * s[1] <= (128 * 128 if rows >= 64 else 64 * 64)]
+    for height, width in shapes:
+        height, width = min(height, rows), min(width, cols)
+        tiles = triton.cdiv(m, height) * triton.cdiv(n, width) * batch
+        if tiles >= 128:
+            break
+    deepest = 128 if rows < 64 and size <= 2 else 64 if size <= 2 or height * width <= 4096 else 32
+    depth = min(max(triton.next_power_of_2(k), 16), deepest, longest)
+    splits = 1
+    if tiles <= 64 or (rows < 64 and tiles <= 256):
+        wanted = max(min(512 // tiles if rows < 64 else 128 // tiles, k // 512), 1)
+        splits = 1 << (wanted.bit_length() - 1)
+    stages = shared // ((height + width) * depth * size)
+    warps = 8 if height * width >= (4096 if size > 2 else 128 * 128) else 4
+    return _ProductTile(height, width, depth, splits, warps, max(2, min(stages, 4)))
 
 
 def _check(

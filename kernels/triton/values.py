@@ -207,20 +207,23 @@ def _pow(x, y):
 
 # Triton's interpreter multiplies the bits of bfloat16 instead of its values.
 _INTERPRETED = tl.constexpr(os.environ.get("TRITON_INTERPRET", "0") == "1")
+# Only NVIDIA's matrix units have halves of float32.
+_PRECISION = tl.constexpr("ieee" if torch.version.hip or hasattr(torch, "npu") else "tf32x3")
 
 @triton.jit
 def _dot(a, b, total):
+    """float32 on matrix units as three products of its halves, which has the accuracy of float32."""
     if _INTERPRETED:
         a = a.to(tl.float32)
         b = b.to(tl.float32)
-    return tl.dot(a, b, total, input_precision="ieee")
+    return tl.dot(a, b, total, input_precision=_PRECISION)
 
 
 @triton.jit
 def _load_u4(pointer, offset, mask):
     """Two elements a byte, the even one in the low half."""
-    byte = tl.load(pointer + offset // 2, mask=mask, other=0).to(tl.int64)
-    return (byte >> (offset % 2 * 4)) & 15
+    byte = tl.load(pointer + offset // 2, mask=mask, other=0).to(tl.int32)
+    return (byte >> (offset % 2 * 4).to(tl.int32)) & 15
 
 
 @triton.jit

@@ -58,7 +58,7 @@ def wrong_launches(module: ast.Module) -> list[str]:
         name = node.func.value.id
         if name not in kernels:
             continue
-        given = kernels[name][:len(node.args)] + [k.arg for k in node.keywords if k.arg != "num_warps"]
+        given = kernels[name][:len(node.args)] + [k.arg for k in node.keywords if k.arg not in ("num_warps", "num_stages")]
         if sorted(given) != sorted(kernels[name]):
             wrong.append(f"{name}: takes {kernels[name]}, gets {given}")
     return wrong

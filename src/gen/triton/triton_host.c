@@ -144,7 +144,13 @@ void kg_triton_host_call(struct kg_text *text, const struct kg_triton_host *host
     kg_text_cut(&argument, 0);
     kg_text_format(&argument, "INDEX=%s", host->index);
     add(&call, kg_text_string(&argument));
-    add(&call, constants);
+    while (*constants) {
+        size_t length = strcspn(constants, ",");
+        kg_text_cut(&argument, 0);
+        kg_text_add_bytes(&argument, constants, length);
+        add(&call, kg_text_string(&argument));
+        constants += length + strspn(constants + length, ", ");
+    }
     kg_text_format(text, "\n%*s)\n", 4 * level, "");
     text->failed |= argument.failed;
     kg_text_free(&argument);
@@ -183,6 +189,7 @@ void kg_triton_host_begin(struct kg_triton_host *host, const struct kg_problem *
     host->part = kg_triton_name(names, "part");
     host->place = kg_triton_name(names, "place");
     host->chunk = kg_triton_name(names, "chunk");
+    host->splits = kg_triton_name(names, "splits");
     host->counts[0] = kg_triton_name(names, "rows");
     host->counts[1] = kg_triton_name(names, "cols");
     for (int i = shown; i < problem->tensor_count; i++)

@@ -15,8 +15,8 @@ struct kg_triton_host {
     const char *index, *device;
     const char *tile; // "tile": what _tile returned
     const char *grid;
-    const char *part, *place, *chunk; // of reductions that several programs share
-    const char *counts[2];            // "rows" and "cols" of a launch
+    const char *part, *place, *chunk, *splits; // of sums that several programs share
+    const char *counts[2];                     // "rows" and "cols" of a launch
 };
 
 // A size expression in Python, of primary precedence; and the number of an axis's values.

@@ -41,6 +41,7 @@ struct kg_triton_kernel {
     const char *values[KG_MAX_NESTS]; // by position in the group: the variable with its value
 
     bool native; // reads of floats keep the dtype that they have in memory
+    bool small;  // reads of integers are of 32 bits: the values of the formula are known to be few
     bool again;  // a later pass reads the same elements
     bool shared; // what is read is read by other programs as well, whatever its subscripts
 

@@ -58,24 +58,6 @@ static struct kg_triton_fold fold_of(const struct kg_nest *nest, const char *col
     return fold;
 }
 
-// Where the program's outputs lie in the parts: a row of outputs for each split.
-static const char *part_offset(struct kg_triton_kernel *kernel, const struct kg_nest *nest,
-                               const char *split)
-{
-    const char *offset = NULL;
-    if (nest->output_axes == 0)
-        return split;
-    for (int axis = 0; axis < nest->output_axes; axis++) {
-        const char *name = kernel->axes[axis].name;
-        offset = offset
-                     ? kg_triton_format(kernel, "%s * %s + %s", kg_triton_operand(kernel, offset),
-                                        kg_triton_extent(kernel, nest->axes[axis]), name)
-                     : name;
-    }
-    const char *rows = kg_triton_tile_product(kernel, nest, 0, nest->output_axes - 1);
-    return kg_triton_format(kernel, "%s * %s + %s", split, kg_triton_operand(kernel, rows), offset);
-}
-
 // The memory of the parts and what tells where they are. Names are free, as nothing has been
 // written yet.
 static void add_extra(struct kg_triton_kernel *kernel, const struct kg_triton_host *host,
@@ -144,7 +126,7 @@ static void write_walk(struct kg_triton_kernel *kernel, const struct reduction *
         write_results(kernel, reduction->k, &fold);
         return;
     }
-    const char *offset = part_offset(kernel, nest, split);
+    const char *offset = kg_triton_tile_part(kernel, nest, split);
     const char *mask = first > 0 ? kernel->axes[0].inside : NULL;
     const char *separator = mask ? ", mask=" : "";
     const char *best = kg_triton_fresh(kernel, "best");
@@ -167,7 +149,7 @@ static void write_end(struct kg_triton_kernel *kernel, const struct reduction *r
     const char *split = kg_triton_fresh(kernel, "split");
     kg_triton_line(kernel, "%s = tl.arange(0, BLOCK_SPLITS)%s", split, scalar ? "" : "[None, :]");
     struct kg_triton_fold fold = fold_of(nest, "");
-    const char *offset = part_offset(kernel, nest, split);
+    const char *offset = kg_triton_tile_part(kernel, nest, split);
     const char *mask =
         scalar ? "" : kg_triton_format(kernel, ", mask=%s, other=0", kernel->axes[0].inside);
     fold.total = kg_triton_fresh(kernel, "total");

@@ -35,6 +35,23 @@ const char *kg_triton_tile_product(struct kg_triton_kernel *kernel, const struct
     return kg_triton_tile_count(kernel, nest, axes, range_of(first, last, axes));
 }
 
+const char *kg_triton_tile_part(struct kg_triton_kernel *kernel, const struct kg_nest *nest,
+                                const char *split)
+{
+    const char *offset = NULL;
+    if (nest->output_axes == 0)
+        return split;
+    for (int axis = 0; axis < nest->output_axes; axis++) {
+        const char *name = kernel->axes[axis].name;
+        offset = offset
+                     ? kg_triton_format(kernel, "%s * %s + %s", kg_triton_operand(kernel, offset),
+                                        kg_triton_extent(kernel, nest->axes[axis]), name)
+                     : name;
+    }
+    const char *rows = kg_triton_tile_product(kernel, nest, 0, nest->output_axes - 1);
+    return kg_triton_format(kernel, "%s * %s + %s", split, kg_triton_operand(kernel, rows), offset);
+}
+
 const char *kg_triton_tile_program(struct kg_triton_kernel *kernel, int dimension)
 {
     return kg_triton_format(kernel, "tl.program_id(%d).to(INDEX)", dimension);
@@ -143,6 +160,8 @@ void kg_triton_launch_call(struct kg_triton_unit *unit, const struct kg_triton_k
         kg_text_add(&constants, ", ");
     }
     kg_text_format(&constants, "num_warps=%s.warps", tile);
+    if (kernel->block_count && strcmp(kernel->blocks[0], "BLOCK_M") == 0)
+        kg_text_format(&constants, ", num_stages=%s.stages", tile);
     kg_text_format(unit->launches, "%*s_check_grid(%s, %s)\n", 4 * level, "", unit->host->device,
                    unit->host->grid);
     kg_triton_host_call(unit->launches, unit->host, kernel, level, kg_text_string(&constants));
@@ -153,25 +172,33 @@ void kg_triton_launch_call(struct kg_triton_unit *unit, const struct kg_triton_k
 void kg_triton_launch_tile(struct kg_triton_unit *unit, const struct kg_triton_kernel *kernel,
                            const struct kg_nest *nest)
 {
-    struct kg_text *text = unit->launches;
-    int last = nest->output_axes - 1;
     const struct kg_triton_host *given = unit->host;
-    struct kg_triton_host merged = kg_triton_merge(unit, nest, 0, last), *host = &merged;
-    unit->host = host;
+    struct kg_triton_host merged = kg_triton_merge(unit, nest, 0, nest->output_axes - 1);
+    unit->host = &merged;
+    kg_triton_launch_outputs(unit, kernel, nest, 1);
+    unit->host = given;
+}
+
+void kg_triton_launch_outputs(struct kg_triton_unit *unit, const struct kg_triton_kernel *kernel,
+                              const struct kg_nest *nest, int level)
+{
+    struct kg_text *text = unit->launches;
+    const struct kg_triton_host *host = unit->host;
+    int last = nest->output_axes - 1, indent = 4 * level;
     const char *rows = host->counts[0], *cols = host->counts[1];
-    kg_text_format(text, "    %s, %s = ", rows, cols);
+    kg_text_format(text, "%*s%s, %s = ", indent, "", rows, cols);
     kg_triton_host_product(text, host, nest, 0, last - 1);
     kg_text_add(text, ", ");
     kg_triton_host_product(text, host, nest, last < 0 ? 0 : last, last);
-    kg_text_format(
-        text, "\n    if %s and %s:\n        %s = %s(%s, %s, _most(%s, %d))\n        %s = (", rows,
-        cols, host->tile, turned_axis(unit->group, nest) < 0 ? "_tile" : "_transpose_tile", rows,
-        cols, host->device, kg_triton_values(kernel), host->grid);
+    kg_text_format(text, "\n%*sif %s and %s:\n%*s    %s = %s(%s, %s, _most(%s, %d))\n", indent, "",
+                   rows, cols, indent, "", host->tile,
+                   turned_axis(unit->group, nest) < 0 ? "_tile" : "_transpose_tile", rows, cols,
+                   host->device, kg_triton_values(kernel));
+    kg_text_format(text, "%*s    %s = (", indent, "", host->grid);
     if (last > 0)
         kg_text_format(text, "triton.cdiv(%s, %s.rows), ", rows, host->tile);
     kg_text_format(text, "triton.cdiv(%s, %s.cols)%s)\n", cols, host->tile, last > 0 ? "" : ",");
-    kg_triton_launch_call(unit, kernel, 2);
-    unit->host = given;
+    kg_triton_launch_call(unit, kernel, level + 1);
 }
 
 void kg_triton_launch_rows(struct kg_triton_unit *unit, const struct kg_triton_kernel *kernel,

@@ -33,10 +33,13 @@ void kg_triton_tile_rows(struct kg_triton_kernel *kernel, const struct kg_nest *
 struct kg_triton_axis kg_triton_tile_columns(struct kg_triton_kernel *kernel,
                                              const struct kg_nest *nest, int first, int last,
                                              const char *start, const char *expand);
-// The launch of a kernel whose outputs are tiles, and of one whose programs take rows: axes
-// [0, rows), with the axes after them as columns; `tile` is the helper that chooses blocks.
+// The launch of a kernel whose outputs are tiles; the same without merging axes, indented by
+// `level`; and that of one whose programs take rows: axes [0, rows), with the axes after them as
+// columns; `tile` is the helper that chooses blocks.
 void kg_triton_launch_tile(struct kg_triton_unit *unit, const struct kg_triton_kernel *kernel,
                            const struct kg_nest *nest);
+void kg_triton_launch_outputs(struct kg_triton_unit *unit, const struct kg_triton_kernel *kernel,
+                              const struct kg_nest *nest, int level);
 void kg_triton_launch_rows(struct kg_triton_unit *unit, const struct kg_triton_kernel *kernel,
                            const struct kg_nest *nest, int rows, const char *tile);
 // "BLOCK_ROWS=tile.rows, ..., num_warps=tile.warps", and the call, indented by `level`.
@@ -48,6 +51,9 @@ const char *kg_triton_tile_count(struct kg_triton_kernel *kernel, const struct k
                                  const int *axes, int count);
 const char *kg_triton_tile_product(struct kg_triton_kernel *kernel, const struct kg_nest *nest,
                                    int first, int last);
+// Where the outputs at the current axes lie in memory that has a row of all outputs for each split.
+const char *kg_triton_tile_part(struct kg_triton_kernel *kernel, const struct kg_nest *nest,
+                                const char *split);
 // A program id as an index.
 const char *kg_triton_tile_program(struct kg_triton_kernel *kernel, int dimension);
 

@@ -6,16 +6,16 @@ The definition:
 
 Kernels:
 
-    _linear_kernel: tiles of the product by tl.dot, summed in float32
+    _linear_kernel: tiles of the product by tl.dot, summed in float32; where they are few, programs share the sums (_part, _end)
 
 The narrow floats are computed in float32 and rounded once, when they are stored.
 
 On Ascend (device npu):
 
     grid: checked at each launch, at most 65535 programs
+    unified buffer: tiles are chosen so that all values of a tile take 96 of 192 KiB
     products: the buffers of the cube unit are not accounted for
     tails: blocks are powers of two; rows whose stride is a multiple of 32 bytes are aligned
-    slow: 64-bit integers are computed one by one
 """
 
 from __future__ import annotations
@@ -38,20 +38,23 @@ def _relu(x):
 
 # Triton's interpreter multiplies the bits of bfloat16 instead of its values.
 _INTERPRETED = tl.constexpr(os.environ.get("TRITON_INTERPRET", "0") == "1")
+# Only NVIDIA's matrix units have halves of float32.
+_PRECISION = tl.constexpr("ieee" if torch.version.hip or hasattr(torch, "npu") else "tf32x3")
 
 @triton.jit
 def _dot(a, b, total):
+    """float32 on matrix units as three products of its halves, which has the accuracy of float32."""
     if _INTERPRETED:
         a = a.to(tl.float32)
         b = b.to(tl.float32)
-    return tl.dot(a, b, total, input_precision="ieee")
+    return tl.dot(a, b, total, input_precision=_PRECISION)
 
 
 @triton.jit
 def _load_u4(pointer, offset, mask):
     """Two elements a byte, the even one in the low half."""
-    byte = tl.load(pointer + offset // 2, mask=mask, other=0).to(tl.int64)
-    return (byte >> (offset % 2 * 4)) & 15
+    byte = tl.load(pointer + offset // 2, mask=mask, other=0).to(tl.int32)
+    return (byte >> (offset % 2 * 4).to(tl.int32)) & 15
 
 
 @triton.jit
@@ -78,17 +81,92 @@ def _linear_kernel(
         k = tl.cast(start, INDEX) + tl.arange(0, BLOCK_K)
         k_in = k < K
         k_a = k[None, :]
-        x = tl.load(x_ptr + m * x_s0 + k_a * x_s1, mask=m_in & k_in[None, :],
-                other=0).to(tl.float32)
-        k_b = k[:, None]
-        w = _load_u4(w_ptr, n * w_s0 + k_b * w_s1, n_in & k_in[:, None]).to(tl.int64)
+        x = tl.load(x_ptr + m * x_s0 + k_a * x_s1, mask=m_in & k_in[None, :], other=0)
+        k_first = tl.full([1, 1], start, INDEX)
         s = tl.load(s_ptr + n * s_s0, mask=n_in, other=0).to(tl.float32)
-        b = tl.where(n_in & k_in[:, None], w.to(tl.float32) * s, 0.0)
-        total = _dot(x, b, total)
+        k_b = k[:, None]
+        w = _load_u4(w_ptr, n * w_s0 + k_b * w_s1, n_in & k_in[:, None])
+        b = w.to(tl.float32).to(x.dtype)
+        part = _dot(x, b, tl.zeros([BLOCK_M, BLOCK_N], tl.float32))
+        total += part * s
     y_1 = total
     bias = tl.load(bias_ptr + n * bias_s0, mask=n_in, other=0,
             eviction_policy="evict_last").to(tl.float32)
     tl.store(y_ptr + m * y_s0 + n * y_s1, _relu(y_1 + bias), mask=m_in & n_in)
+
+
+@triton.jit
+def _linear_part_kernel(
+    x_ptr, w_ptr, s_ptr, part_ptr, chunk, x_s0, x_s1, w_s0, w_s1, s_s0, M, K, N,
+    INDEX: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
+):
+    """y_1[m, n] = sum(k) x[m, k] * (w[n, k] * s[n])
+    y[m, n] = relu(y_1[m, n] + bias[n])
+    """
+    pid = tl.program_id(0)
+    tiles_m = tl.cdiv(M, BLOCK_M)
+    tiles_n = tl.cdiv(N, BLOCK_N)
+    # Eight rows of tiles at a time: their programs share columns in the cache.
+    first_m = pid // (8 * tiles_n) * 8
+    height = tl.minimum(tiles_m - first_m, 8)
+    m = ((first_m + pid % (8 * tiles_n) % height).to(INDEX) * BLOCK_M + tl.arange(0, BLOCK_M))[:,
+            None]
+    m_in = m < M
+    n = ((pid % (8 * tiles_n) // height).to(INDEX) * BLOCK_N + tl.arange(0, BLOCK_N))[None, :]
+    n_in = n < N
+    split = tl.program_id(1)
+    total = tl.zeros([BLOCK_M, BLOCK_N], tl.float32)
+    begin = split * chunk
+    end = tl.minimum(begin + chunk, K)
+    for start in range(begin, end, BLOCK_K):
+        k = tl.cast(start, INDEX) + tl.arange(0, BLOCK_K)
+        k_in = k < K
+        k_a = k[None, :]
+        x = tl.load(x_ptr + m * x_s0 + k_a * x_s1, mask=m_in & k_in[None, :], other=0)
+        k_first = tl.full([1, 1], start, INDEX)
+        s = tl.load(s_ptr + n * s_s0, mask=n_in, other=0).to(tl.float32)
+        k_b = k[:, None]
+        w = _load_u4(w_ptr, n * w_s0 + k_b * w_s1, n_in & k_in[:, None])
+        b = w.to(tl.float32).to(x.dtype)
+        part = _dot(x, b, tl.zeros([BLOCK_M, BLOCK_N], tl.float32))
+        total += part * s
+    tl.store(part_ptr + split * (M * N) + m * N + n, total, mask=m_in & n_in)
+
+
+@triton.jit
+def _linear_end_kernel(
+    bias_ptr, y_ptr, part_ptr, splits, bias_s0, y_s0, y_s1, M, N, INDEX: tl.constexpr,
+    BLOCK_ROWS: tl.constexpr, BLOCK_COLS: tl.constexpr,
+):
+    """y_1[m, n] = sum(k) x[m, k] * (w[n, k] * s[n])
+    y[m, n] = relu(y_1[m, n] + bias[n])
+    """
+    m = (tl.program_id(0).to(INDEX) * BLOCK_ROWS + tl.arange(0, BLOCK_ROWS))[:, None]
+    m_in = m < M
+    n = (tl.program_id(1).to(INDEX) * BLOCK_COLS + tl.arange(0, BLOCK_COLS))[None, :]
+    n_in = n < N
+    total = tl.zeros([BLOCK_ROWS, BLOCK_COLS], tl.float32)
+    for split in range(splits):
+        total += tl.load(part_ptr + split * (M * N) + m * N + n, mask=m_in & n_in, other=0)
+    y_1 = total
+    bias = tl.load(bias_ptr + n * bias_s0, mask=n_in, other=0,
+            eviction_policy="evict_last").to(tl.float32)
+    tl.store(y_ptr + m * y_s0 + n * y_s1, _relu(y_1 + bias), mask=m_in & n_in)
+
+
+class _Tile(typing.NamedTuple):
+    rows: int
+    cols: int
+    warps: int
+
+
+def _most(device: torch.device, values: int) -> int:
+    """Elements of a tile at most. On Ascend all values of a tile lie in the unified buffer of 192
+    KiB, half of which serves the transfers of the next tile; elsewhere registers hold them."""
+    if device.type != "npu":
+        return 16384
+    fits = 96 * 1024 // (4 * values)
+    return 1 << (max(fits, 1).bit_length() - 1)
 
 
 def _check_grid(device: torch.device, grid: tuple) -> None:
@@ -96,22 +174,61 @@ def _check_grid(device: torch.device, grid: tuple) -> None:
         raise ValueError(f"an Ascend device runs 65535 programs; {math.prod(grid)} are needed")
 
 
+def _tile(rows: int, cols: int, most: int) -> _Tile:
+    """Blocks of an output of rows x cols: wide along the columns, where memory is contiguous, and
+    about 2048 elements a program. A grid has at most 65535 programs along the columns."""
+    width = min(triton.next_power_of_2(max(cols, 1)), 1024, most)
+    if cols > 65535 * width:
+        width = min(triton.next_power_of_2(triton.cdiv(cols, 65535)), most)
+    height = min(triton.next_power_of_2(max(rows, 1)), max(min(2048, most) // width, 1))
+    return _Tile(height, width, 8 if height * width >= 2048 else 4)
+
+
 class _ProductTile(typing.NamedTuple):
     m: int
     n: int
     k: int
+    splits: int
     warps: int
+    stages: int
 
 
-def _product_tile(m: int, n: int, k: int) -> _ProductTile:
-    """128 x 128 outputs a program where there are enough of them, down to 16 x 16, which tl.dot
-    needs."""
-    height = min(max(triton.next_power_of_2(m), 16), 128 if n >= 128 else 64)
-    width = min(max(triton.next_power_of_2(n), 16), 128)
-    if triton.cdiv(m, height) * triton.cdiv(n, width) < 64:  # more programs instead
-        height, width = min(height, 64), min(width, 64)
-    depth = min(max(triton.next_power_of_2(k), 16), 64 if height * width <= 64 * 64 else 32)
-    return _ProductTile(height, width, depth, 8 if height * width >= 128 * 128 else 4)
+def _shared(device: torch.device) -> int:
+    """Bytes of shared memory that a program can have."""
+    if device.type != "cuda":
+        return 100 * 1024
+    properties = torch.cuda.get_device_properties(device)
+    return getattr(properties, "shared_memory_per_block_optin", 100 * 1024)
+
+
+def _product_tile(
+    m: int, n: int, k: int, batch: int, size: int, shared: int, longest: int = 1024
+) -> _ProductTile:
+    """Blocks of a product whose elements have `size` bytes: the largest of which there are enough to
+    occupy a large device, as each reads (m + n) * k elements for m * n * k products. 64 rows are
+    what Hopper's matrix units take at once. With few rows, reading the other operand takes the
+    time: blocks are deep, and programs share the sums."""
+    rows = min(max(triton.next_power_of_2(m), 16), 128)
+    cols = min(max(triton.next_power_of_2(n), 16), 256)
+    shapes = [(128, 256), (128, 128), (64, 128), (64, 64), (64, 32)]
+    if rows < 64:
+        shapes = [(rows, 128), (rows, 64)]
+    if size > 2:  # float32 takes three products, and registers for their operands
+        shapes = [s for s in shapes if s[0] * s[1] <= (128 * 128 if rows >= 64 else 64 * 64)]
+    for height, width in shapes:
+        height, width = min(height, rows), min(width, cols)
+        tiles = triton.cdiv(m, height) * triton.cdiv(n, width) * batch
+        if tiles >= 128:
+            break
+    deepest = 128 if rows < 64 and size <= 2 else 64 if size <= 2 or height * width <= 4096 else 32
+    depth = min(max(triton.next_power_of_2(k), 16), deepest, longest)
+    splits = 1
+    if tiles <= 64 or (rows < 64 and tiles <= 256):
+        wanted = max(min(512 // tiles if rows < 64 else 128 // tiles, k // 512), 1)
+        splits = 1 << (wanted.bit_length() - 1)
+    stages = shared // ((height + width) * depth * size)
+    warps = 8 if height * width >= (4096 if size > 2 else 128 * 128) else 4
+    return _ProductTile(height, width, depth, splits, warps, max(2, min(stages, 4)))
 
 
 def _check(
@@ -185,12 +302,34 @@ def linear(x: torch.Tensor, w: torch.Tensor, s: torch.Tensor, bias: torch.Tensor
     with _on(device):
         rows, cols = M, N
         if rows and cols:
-            tile = _product_tile(rows, cols, K)
+            tile = _product_tile(rows, cols, K, 1, x.element_size(), _shared(device))
             grid = (triton.cdiv(rows, tile.m) * triton.cdiv(cols, tile.n),)
-            _check_grid(device, grid)
-            _linear_kernel[grid](
-                x, w, s, bias, y, x.stride(0), x.stride(1), K, 1, s.stride(0), bias.stride(0),
-                y.stride(0), y.stride(1), M, K, N, INDEX=index,
-                BLOCK_M=tile.m, BLOCK_N=tile.n, BLOCK_K=tile.k, num_warps=tile.warps,
-            )
+            if tile.splits == 1:
+                _check_grid(device, grid)
+                _linear_kernel[grid](
+                    x, w, s, bias, y, x.stride(0), x.stride(1), K, 1, s.stride(0), bias.stride(0),
+                    y.stride(0), y.stride(1), M, K, N, INDEX=index, BLOCK_M=tile.m, BLOCK_N=tile.n,
+                    BLOCK_K=tile.k, num_warps=tile.warps, num_stages=tile.stages,
+                )
+            else:
+                splits = tile.splits
+                chunk = triton.cdiv(triton.cdiv(K, splits), tile.k) * tile.k
+                part = torch.empty((splits, rows * cols), dtype=torch.float32, device=device)
+                grid = (grid[0], splits)
+                _check_grid(device, grid)
+                _linear_part_kernel[grid](
+                    x, w, s, part, chunk, x.stride(0), x.stride(1), K, 1, s.stride(0), M, K, N,
+                    INDEX=index, BLOCK_M=tile.m, BLOCK_N=tile.n, BLOCK_K=tile.k,
+                    num_warps=tile.warps, num_stages=tile.stages,
+                )
+                rows, cols = M, N
+                if rows and cols:
+                    tile = _tile(rows, cols, _most(device, 8))
+                    grid = (triton.cdiv(rows, tile.rows), triton.cdiv(cols, tile.cols))
+                    _check_grid(device, grid)
+                    _linear_end_kernel[grid](
+                        bias, y, part, splits, bias.stride(0), y.stride(0), y.stride(1), M, N,
+                        INDEX=index, BLOCK_ROWS=tile.rows, BLOCK_COLS=tile.cols,
+                        num_warps=tile.warps,
+                    )
     return y

@@ -388,8 +388,8 @@ def pool(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
                 _check_grid(device, grid)
                 _pool_y_kernel[grid](
                     x, y, x.stride(0), x.stride(1), x.stride(2), y.stride(0), y.stride(1), y.stride(2),
-                    N, H, W, (((H - R) // S) + 1), R=R, S=S, INDEX=index,
-                    BLOCK_ROWS=tile.rows, BLOCK_COLS=tile.cols, num_warps=tile.warps,
+                    N, H, W, (((H - R) // S) + 1), R=R, S=S, INDEX=index, BLOCK_ROWS=tile.rows,
+                    BLOCK_COLS=tile.cols, num_warps=tile.warps,
                 )
             H_run, W_run = _merge((H, W), (x.stride(1), x.stride(2)))
             rows, cols = N, H_run * W_run
@@ -401,8 +401,8 @@ def pool(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
                     _pool_place_kernel[grid](
                         x, place, x.stride(0), _step(x, 1, H_run), _step(x, 2,
                                 W_run), place.stride(0),
-                        N, H_run, W_run, INDEX=index,
-                        BLOCK_ROWS=tile.rows, BLOCK_COLS=tile.cols, num_warps=tile.warps,
+                        N, H_run, W_run, INDEX=index, BLOCK_ROWS=tile.rows, BLOCK_COLS=tile.cols,
+                        num_warps=tile.warps,
                     )
                 else:
                     chunk = triton.cdiv(triton.cdiv(cols, tile.splits), tile.cols) * tile.cols
@@ -413,14 +413,14 @@ def pool(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
                     _pool_place_part_kernel[grid](
                         x, part, place_1, chunk, x.stride(0), _step(x, 1, H_run), _step(x, 2,
                                 W_run), N,
-                        H_run, W_run, INDEX=index,
-                        BLOCK_ROWS=tile.rows, BLOCK_COLS=tile.cols, num_warps=tile.warps,
+                        H_run, W_run, INDEX=index, BLOCK_ROWS=tile.rows, BLOCK_COLS=tile.cols,
+                        num_warps=tile.warps,
                     )
                     grid = (triton.cdiv(rows, tile.rows),)
                     _check_grid(device, grid)
                     _pool_place_end_kernel[grid](
-                        place, part, place_1, place.stride(0), N, INDEX=index,
-                        BLOCK_ROWS=tile.rows, BLOCK_SPLITS=tile.splits, num_warps=tile.warps,
+                        place, part, place_1, place.stride(0), N, INDEX=index, BLOCK_ROWS=tile.rows,
+                        BLOCK_SPLITS=tile.splits, num_warps=tile.warps,
                     )
         else:
             rows, cols = N * (((H - R) // S) + 1), W
@@ -430,8 +430,8 @@ def pool(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
                 _check_grid(device, grid)
                 _pool_y_f64_kernel[grid](
                     x, y, x.stride(0), x.stride(1), x.stride(2), y.stride(0), y.stride(1), y.stride(2),
-                    N, H, W, (((H - R) // S) + 1), R=R, S=S, INDEX=index,
-                    BLOCK_ROWS=tile.rows, BLOCK_COLS=tile.cols, num_warps=tile.warps,
+                    N, H, W, (((H - R) // S) + 1), R=R, S=S, INDEX=index, BLOCK_ROWS=tile.rows,
+                    BLOCK_COLS=tile.cols, num_warps=tile.warps,
                 )
             H_run, W_run = _merge((H, W), (x.stride(1), x.stride(2)))
             rows, cols = N, H_run * W_run
@@ -443,8 +443,8 @@ def pool(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
                     _pool_place_f64_kernel[grid](
                         x, place, x.stride(0), _step(x, 1, H_run), _step(x, 2,
                                 W_run), place.stride(0),
-                        N, H_run, W_run, INDEX=index,
-                        BLOCK_ROWS=tile.rows, BLOCK_COLS=tile.cols, num_warps=tile.warps,
+                        N, H_run, W_run, INDEX=index, BLOCK_ROWS=tile.rows, BLOCK_COLS=tile.cols,
+                        num_warps=tile.warps,
                     )
                 else:
                     chunk = triton.cdiv(triton.cdiv(cols, tile.splits), tile.cols) * tile.cols
@@ -455,13 +455,13 @@ def pool(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
                     _pool_place_f64_part_kernel[grid](
                         x, part, place_1, chunk, x.stride(0), _step(x, 1, H_run), _step(x, 2,
                                 W_run), N,
-                        H_run, W_run, INDEX=index,
-                        BLOCK_ROWS=tile.rows, BLOCK_COLS=tile.cols, num_warps=tile.warps,
+                        H_run, W_run, INDEX=index, BLOCK_ROWS=tile.rows, BLOCK_COLS=tile.cols,
+                        num_warps=tile.warps,
                     )
                     grid = (triton.cdiv(rows, tile.rows),)
                     _check_grid(device, grid)
                     _pool_place_f64_end_kernel[grid](
-                        place, part, place_1, place.stride(0), N, INDEX=index,
-                        BLOCK_ROWS=tile.rows, BLOCK_SPLITS=tile.splits, num_warps=tile.warps,
+                        place, part, place_1, place.stride(0), N, INDEX=index, BLOCK_ROWS=tile.rows,
+                        BLOCK_SPLITS=tile.splits, num_warps=tile.warps,
                     )
     return y, place
