@@ -123,8 +123,8 @@ def _shared(device: torch.device) -> int:
 def _product_tile(
     m: int, n: int, k: int, batch: int, size: int, shared: int, longest: int = 1024
 ) -> _ProductTile:
-    """Blocks of a product whose elements have `size` bytes: the largest of which there are enough to
-    occupy a large device, as each reads (m + n) * k elements for m * n * k products. 64 rows are
+    """Blocks of a product whose elements have `size` bytes: the largest of which there are enough
+    to occupy a large device, as each reads (m + n) * k elements for m * n * k products. 64 rows are
     what Hopper's matrix units take at once. With few rows, reading the other operand takes the
     time: blocks are deep, and programs share the sums."""
     rows = min(max(triton.next_power_of_2(m), 16), 128)
@@ -133,14 +133,15 @@ def _product_tile(
     if rows < 64:
         shapes = [(rows, 128), (rows, 64)]
     if size > 2:  # float32 takes three products, and registers for their operands
-        shapes = [s for s in shapes if s[0] * s[1] <= (128 * 128 if rows >= 64 else 64 * 64)]
+        shapes = [s for s in shapes if s[0] * s[1] <= (128 * 128 if rows >= 64 else 32 * 64)]
     for height, width in shapes:
         height, width = min(height, rows), min(width, cols)
         tiles = triton.cdiv(m, height) * triton.cdiv(n, width) * batch
         if tiles >= 128:
             break
     deepest = 128 if rows < 64 and size <= 2 else 64 if size <= 2 or height * width <= 4096 else 32
-    depth = min(max(triton.next_power_of_2(k), 16), deepest, longest)
+    least = 32 if size == 1 else 16  # of what tl.dot takes
+    depth = min(max(triton.next_power_of_2(k), least), deepest, longest)
     splits = 1
     if tiles <= 64 or (rows < 64 and tiles <= 256):
         wanted = max(min(512 // tiles if rows < 64 else 128 // tiles, k // 512), 1)

@@ -212,11 +212,16 @@ _PRECISION = tl.constexpr("ieee" if torch.version.hip or hasattr(torch, "npu") e
 
 @triton.jit
 def _dot(a, b, total):
-    """float32 on matrix units as three products of its halves, which has the accuracy of float32."""
+    """float32 on matrix units as three products of its halves, which have its accuracy."""
     if _INTERPRETED:
         a = a.to(tl.float32)
         b = b.to(tl.float32)
     return tl.dot(a, b, total, input_precision=_PRECISION)
+
+
+@triton.jit
+def _dot_integers(a, b, total):
+    return tl.dot(a, b, total, out_dtype=tl.int32)
 
 
 @triton.jit

@@ -138,7 +138,7 @@ static const char *scaled(struct kg_triton_kernel *kernel, const struct kg_trito
     const struct kg_contract *contract = &product->contract;
     const char *value = contract->negative ? kg_triton_format(kernel, "-%s", total) : total;
     for (int i = 0; i < contract->constant_count; i++) {
-        const char *factor = kg_triton_value(kernel, contract->constants[i].expr, KG_TYPE_F32);
+        const char *factor = kg_triton_value(kernel, contract->constants[i].expr, contract->type);
         value = kg_triton_format(kernel, "%s %s (%s)", value,
                                  contract->constants[i].divides ? "/" : "*", factor);
     }
@@ -161,7 +161,10 @@ static void write_results(struct kg_triton_kernel *kernel, const struct kg_trito
                           const char *total)
 {
     kernel->nest = product->contract.nest;
-    kg_triton_settle(kernel, 0, scaled(kernel, product, total), KG_TYPE_F32);
+    enum kg_type type = product->contract.type;
+    if (product->integers)
+        kg_triton_line(kernel, "%s = %s.to(tl.int64)", total, total);
+    kg_triton_settle(kernel, 0, scaled(kernel, product, total), type);
     for (int i = 1; i < kernel->group->count; i++)
         kg_triton_element(kernel, i);
 }
@@ -181,7 +184,8 @@ static void write_tiles(struct kg_triton_kernel *kernel, const struct kg_triton_
         kg_triton_line(kernel, "%s = tl.program_id(1)", split);
     }
     const char *total = kg_triton_fresh(kernel, "total");
-    kg_triton_line(kernel, "%s = tl.zeros([BLOCK_M, BLOCK_N], tl.float32)", total);
+    kg_triton_line(kernel, "%s = tl.zeros([BLOCK_M, BLOCK_N], %s)", total,
+                   product->integers ? "tl.int32" : "tl.float32");
     kernel->shared = true; // programs near in time read the same rows and columns
     write_sum(kernel, product, split, total);
     kernel->shared = false;
@@ -205,7 +209,8 @@ static void write_end(struct kg_triton_kernel *kernel, const struct kg_triton_pr
     kg_triton_extra(kernel, "splits", host->splits);
     struct kg_triton_tile tile = kg_triton_tile_outputs(kernel, nest);
     const char *total = kg_triton_fresh(kernel, "total");
-    kg_triton_line(kernel, "%s = tl.zeros(%s, tl.float32)", total, tile.shape);
+    kg_triton_line(kernel, "%s = tl.zeros(%s, %s)", total, tile.shape,
+                   product->integers ? "tl.int64" : "tl.float32");
     const char *split = kg_triton_fresh(kernel, "split");
     kg_triton_open(kernel, "for %s in range(%s)", split, kernel->extras[1].name);
     const char *mask = kernel->axes[nest->output_axes - 1].inside;
@@ -239,7 +244,12 @@ static void launch(const struct kg_triton_product *product, struct kg_triton_uni
     kg_text_format(text, ", _shared(%s)", host->device);
     if (block) // all of a block has the same scales
         kg_text_format(text, ", longest=%d", block);
-    kg_text_format(text, ")\n        %s = (triton.cdiv(%s, %s.m) * triton.cdiv(%s, %s.n)%s%s,)\n",
+    kg_text_add(text, ")\n");
+    if (product->integers) // 65536 products of i8 fit in 32 bits
+        kg_text_format(text,
+                       "        %s = %s._replace(splits=max(%s.splits, triton.cdiv(%s, 65536)))\n",
+                       tile, tile, tile, kg_text_string(&depth));
+    kg_text_format(text, "        %s = (triton.cdiv(%s, %s.m) * triton.cdiv(%s, %s.n)%s%s,)\n",
                    host->grid, rows, tile, cols, tile, batched ? " * " : "",
                    batched ? kg_text_string(&batch) : "");
     kg_text_format(text, "        if %s.splits == 1:\n", tile);
@@ -248,10 +258,11 @@ static void launch(const struct kg_triton_product *product, struct kg_triton_uni
     kg_text_format(text, "            %s = triton.cdiv(triton.cdiv(%s, %s), %s.k) * %s.k\n",
                    host->chunk, kg_text_string(&depth), host->splits, tile, tile);
     kg_text_format(text,
-                   "            %s = torch.empty((%s, %s * %s%s%s), dtype=torch.float32, "
+                   "            %s = torch.empty((%s, %s * %s%s%s), dtype=torch.%s, "
                    "device=%s)\n",
                    host->part, host->splits, rows, cols, batched ? " * " : "",
-                   batched ? kg_text_string(&batch) : "", host->device);
+                   batched ? kg_text_string(&batch) : "", product->integers ? "int32" : "float32",
+                   host->device);
     kg_text_format(text, "            %s = (%s[0], %s)\n", host->grid, host->grid, host->splits);
     kg_triton_launch_call(unit, kernels[PART], 3);
     kg_triton_launch_outputs(unit, kernels[END], product->contract.nest, 3);
@@ -325,7 +336,8 @@ static const void *match_product(const struct kg_group *group, const struct kg_d
     if (!kg_contract_read(&product->group, contract, reason))
         return NULL;
     const char *why = NULL;
-    if (contract->type != KG_TYPE_F32)
+    product->integers = kg_triton_product_has_integers(product);
+    if (contract->type != KG_TYPE_F32 && !product->integers)
         why = "it is not computed in float32";
     else if (!contract->axis_count[KG_CONTRACT_M] || !contract->axis_count[KG_CONTRACT_N])
         why = "an operand has no axes of its own: the sum reads each of its elements once";

@@ -54,15 +54,18 @@ static const char *write_operand(struct kg_triton_kernel *kernel,
                   opposite = plain_dtype(&product->contract.operands[!side]);
     bool native = is_wide(own) && (own == opposite || is_exact(opposite));
     kernel->native = native;
-    const char *value = factors(kernel, operand);
-    kernel->native = false;
+    kernel->whole = product->integers;
+    const char *value = product->integers
+                            ? kg_triton_value(kernel, operand->factors[0].expr, KG_TYPE_I64)
+                            : factors(kernel, operand);
+    kernel->native = kernel->whole = false;
     if (own == KG_DTYPE_COUNT) // a formula need not be 0 where nothing was read
         value = kg_triton_format(kernel, "tl.where(%s, %s, 0.0)", inside, value);
     if (is_byte(own) && (is_byte(opposite))) // float16 holds them exactly
         value = kg_triton_format(kernel, "%s.to(tl.float16)", value);
     else if (is_exact(own) && is_wide(opposite) && other)
         value = kg_triton_format(kernel, "%s.to(%s.dtype)", value, other);
-    if (is_wide(own)) // its name will do
+    if (is_wide(own) || product->integers) // its name will do
         return value;
     const char *name = kg_triton_fresh(kernel, side ? "b" : "a");
     kg_triton_line(kernel, "%s = %s", name, value);
@@ -191,7 +194,8 @@ static void write_step(struct kg_triton_kernel *kernel, const struct kg_triton_p
             write_operand(kernel, product, side, side_mask(kernel, product, role, mask), a ? a : b);
         *(side == 0 ? &a : &b) = name;
     }
-    kg_triton_line(kernel, "%s = _dot(%s, %s, %s)", total, a, b, total);
+    kg_triton_line(kernel, "%s = %s(%s, %s, %s)", total,
+                   product->integers ? "_dot_integers" : "_dot", a, b, total);
 }
 
 void kg_triton_product_step(struct kg_triton_kernel *kernel,
@@ -214,6 +218,14 @@ static int block_of(int64_t group)
     return (int)(divisor > LONGEST ? LONGEST : divisor);
 }
 
+bool kg_triton_product_has_integers(const struct kg_triton_product *product)
+{
+    const struct kg_contract *contract = &product->contract;
+    return contract->type == KG_TYPE_I64 && contract->axis_count[KG_CONTRACT_K] == 1 &&
+           plain_dtype(&contract->operands[0]) == KG_I8 &&
+           plain_dtype(&contract->operands[1]) == KG_I8;
+}
+
 int kg_triton_product_block(const struct kg_triton_product *product)
 {
     return product->scaled < 0 ? 0 : block_of(product->scale.group);
@@ -232,7 +244,8 @@ void kg_triton_product_bytes(struct kg_text *text, const struct kg_triton_host *
             return;
         }
     }
-    kg_text_add(text, is_byte(own[0]) && is_byte(own[1]) ? "2" : "4");
+    bool bytes = is_byte(own[0]) && is_byte(own[1]);
+    kg_text_add(text, product->integers ? "1" : bytes ? "2" : "4");
 }
 
 // Whether the other operand's dtype has all values of an element, less or more than its zeros.

@@ -293,6 +293,8 @@ static const char *converted(struct kg_triton_kernel *kernel, const struct kg_te
         return kg_triton_format(kernel, "%s.to(tl.int1)", loaded);
     if (tensor->role == KG_ROLE_LOCAL || (kernel->native && kg_dtypes[dtype].is_float))
         return loaded;
+    if (kernel->whole && !kg_dtypes[dtype].is_float)
+        return loaded;
     if (kernel->small && tensor->compute == KG_TYPE_I64)
         return kg_dtype_is_packed(dtype) ? loaded
                                          : kg_triton_format(kernel, "%s.to(tl.int32)", loaded);
