@@ -124,8 +124,36 @@ def _sign(x):
 
 
 @triton.jit
+def _floor(x):
+    """Subnormal numbers too, which NVIDIA's instruction takes for zeros."""
+    below = tl.floor(x)
+    return tl.where((below == 0.0) & (x < 0.0), -1.0, below)
+
+
+@triton.jit
+def _ceil(x):
+    above = tl.ceil(x)
+    return tl.where((above == 0.0) & (x > 0.0), 1.0, above)
+
+
+@triton.jit
+def _sqrt(x):
+    """Subnormal numbers too: tl.sqrt takes those of float32 for zeros."""
+    if x.dtype == tl.float32:
+        root = tl.sqrt_rn(x)
+    else:
+        root = tl.sqrt(x)
+    return root
+
+
+@triton.jit
+def _rsqrt(x):
+    return 1.0 / _sqrt(x)
+
+
+@triton.jit
 def _modulo(x, y):
-    return x - y * tl.floor(x / y)
+    return x - y * _floor(x / y)
 
 
 @triton.jit
@@ -207,16 +235,20 @@ def _pow(x, y):
 
 # Triton's interpreter multiplies the bits of bfloat16 instead of its values.
 _INTERPRETED = tl.constexpr(os.environ.get("TRITON_INTERPRET", "0") == "1")
-# Only NVIDIA's matrix units have halves of float32.
-_PRECISION = tl.constexpr("ieee" if torch.version.hip or hasattr(torch, "npu") else "tf32x3")
 
 @triton.jit
 def _dot(a, b, total):
-    """float32 on matrix units as three products of its halves, which have its accuracy."""
+    """float32 without matrix units: "tf32x3" loses what is huge or tiny, and is twice as fast."""
     if _INTERPRETED:
         a = a.to(tl.float32)
         b = b.to(tl.float32)
-    return tl.dot(a, b, total, input_precision=_PRECISION)
+    return tl.dot(a, b, total, input_precision="ieee")
+
+
+@triton.jit
+def _has_unbounded(x):
+    """Whether an element is infinite or NaN."""
+    return tl.max((x - x != 0.0).to(tl.int32)) > 0
 
 
 @triton.jit

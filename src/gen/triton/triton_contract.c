@@ -131,6 +131,19 @@ static void write_sum(struct kg_triton_kernel *kernel, const struct kg_triton_pr
         kg_triton_close(kernel);
 }
 
+// A sum whose scales or offsets are infinite, element by element: there NaN and infinity depend on
+// which elements are 0, and sums that are scaled afterwards have forgotten it.
+static void write_rare_sum(struct kg_triton_kernel *kernel, const struct kg_triton_product *product,
+                           const char *split, const char *total)
+{
+    struct kg_triton_product plain = *product;
+    plain.scaled = -1;
+    kg_triton_open(kernel, "if _has_unbounded(%s)", total);
+    kg_triton_line(kernel, "%s = tl.zeros([BLOCK_M, BLOCK_N], tl.float32)", total);
+    write_sum(kernel, &plain, split, total);
+    kg_triton_close(kernel);
+}
+
 // The sum with its constants.
 static const char *scaled(struct kg_triton_kernel *kernel, const struct kg_triton_product *product,
                           const char *total)
@@ -188,6 +201,8 @@ static void write_tiles(struct kg_triton_kernel *kernel, const struct kg_triton_
                    product->integers ? "tl.int32" : "tl.float32");
     kernel->shared = true; // programs near in time read the same rows and columns
     write_sum(kernel, product, split, total);
+    if (product->scaled >= 0)
+        write_rare_sum(kernel, product, split, total);
     kernel->shared = false;
     if (form == WHOLE) {
         write_results(kernel, product, total);
