@@ -140,9 +140,8 @@ static void launch(const struct scan *scan, struct kg_triton_unit *unit,
     kg_text_format(text, "\n    if %s and %s:\n        %s = _scan_tile(%s, %s, _most(%s, %d))\n",
                    host->counts[0], host->counts[1], host->tile, host->counts[0], host->counts[1],
                    host->device, kg_triton_values(kernel));
-    kg_text_format(text, "        %s = (triton.cdiv(%s, %s.rows),)\n", host->grid, host->counts[0],
-                   host->tile);
-    kg_triton_launch_call(unit, kernel, 2);
+    kg_triton_launch_grid(unit, kernel, 2, false);
+    kg_triton_launch_call(unit, kernel, 2, KG_TRITON_TUNE_ALL);
 }
 
 static void write(const struct kg_triton_plan *plan, struct kg_triton_unit *unit)
