@@ -87,7 +87,7 @@ class Modules(unittest.TestCase):
         self.assertEqual(wrong_launches(module), [])
         self.assertTrue(ast.get_docstring(module) and ast.get_docstring(function))
         longest = max(map(len, text.splitlines()))
-        self.assertLessEqual(longest, 320)
+        self.assertLessEqual(longest, 110)
 
     def test_all(self) -> None:
         found = [d for file in sorted(Path(OPS).glob("*.kg")) for d in definitions.read(file)]

@@ -6,7 +6,8 @@ The definition:
 
 Kernels:
 
-    _linear_kernel: tiles of the product by tl.dot, summed in float32; where they are few, programs share the sums (_part, _end)
+    _linear_kernel: tiles of the product by tl.dot, summed in float32; where they are few, programs
+        share the sums (_part, _end)
 
 The narrow floats are computed in float32 and rounded once, when they are stored.
 

@@ -8,9 +8,11 @@ The definition:
 Kernels:
 
     _pool_y_kernel: a tile of the output per program
-    _pool_place_kernel: rows of outputs per program, which walk the reduced indices in blocks; few outputs share the walk (_part, _end)
+    _pool_place_kernel: rows of outputs per program, which walk the reduced indices in blocks; few
+        outputs share the walk (_part, _end)
     _pool_y_f64_kernel: a tile of the output per program
-    _pool_place_f64_kernel: rows of outputs per program, which walk the reduced indices in blocks; few outputs share the walk (_part, _end)
+    _pool_place_f64_kernel: rows of outputs per program, which walk the reduced indices in blocks;
+        few outputs share the walk (_part, _end)
 
 The narrow floats are computed in float32 and rounded once, when they are stored.
 
