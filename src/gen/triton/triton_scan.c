@@ -110,11 +110,13 @@ static void write_kernel(const struct scan *scan, struct kg_triton_kernel *kerne
     kg_triton_open(kernel, "for %s in range(0, %s, BLOCK_COLS)", start, end);
     const char *name = kg_triton_fresh(kernel, axis->name);
     const char *inside = kg_triton_fresh(kernel, kg_triton_format(kernel, "%s_in", name));
+    const char *first = start;
+    if (shared->backward) // from the last block on; memory is read forward, in vectors
+        first =
+            kg_triton_format(kernel, "(tl.cdiv(%s, BLOCK_COLS) - 1) * BLOCK_COLS - %s", end, start);
     kg_triton_line(kernel, "%s = tl.cast(%s, INDEX) + tl.arange(0, BLOCK_COLS)[None, :]", name,
-                   start);
+                   first);
     kg_triton_line(kernel, "%s = %s < %s", inside, name, end);
-    if (shared->backward) // from the last element on
-        kg_triton_line(kernel, "%s = %s - 1 - %s", name, end, name);
     kernel->axes[shared->axis] = (struct kg_triton_axis){name, inside};
     const char *element = name, *valid = inside;
     if (shared->exclusive) { // the sum up to an element is that of those before it
@@ -136,10 +138,12 @@ static void write_kernel(const struct scan *scan, struct kg_triton_kernel *kerne
     // The element itself has no type of its own to be broadcast to if it is the same in all rows.
     kg_triton_line(kernel, "%s = tl.broadcast_to(%s, [BLOCK_ROWS, BLOCK_COLS])", value, value);
     bool sums = adds(nest->reduce) || nest->reduce == KG_REDUCE_PROD;
+    const char *reverse = shared->backward ? ", reverse=True" : "";
     const char *running =
-        sums ? kg_triton_format(kernel, "%s(%s, 1)",
-                                adds(nest->reduce) ? "tl.cumsum" : "tl.cumprod", value)
-             : kg_triton_format(kernel, "tl.associative_scan(%s, 1, %s)", value, combine);
+        sums
+            ? kg_triton_format(kernel, "%s(%s, 1%s)",
+                               adds(nest->reduce) ? "tl.cumsum" : "tl.cumprod", value, reverse)
+            : kg_triton_format(kernel, "tl.associative_scan(%s, 1, %s%s)", value, combine, reverse);
     running = joined(kernel, nest->reduce, combine, carry, running);
     const char *result = kg_triton_fresh(kernel, nest->output->name);
     kg_triton_line(kernel, "%s = %s", result,
