@@ -13,9 +13,60 @@ def _most(device: torch.device, values: int) -> int:
     return 1 << (max(fits, 1).bit_length() - 1)
 
 
-def _check_grid(device: torch.device, grid: tuple) -> None:
-    if device.type == "npu" and math.prod(grid) > 65535:
-        raise ValueError(f"an Ascend device runs 65535 programs; {math.prod(grid)} are needed")
+def _check_grid(device: torch.device, grid: typing.Any, **blocks: int) -> None:
+    if device.type != "npu":
+        return
+    programs = math.prod(grid(blocks) if callable(grid) else grid)
+    if programs > 65535:
+        raise ValueError(f"an Ascend device runs 65535 programs; {programs} are needed")
+
+
+def _configs(blocks: dict, varied: tuple, warps: int, stages: int) -> list:
+    """What the module would choose, and what is one step from it: half and twice of each block, of
+    the warps, and of what is under way. Further away, an estimate by shape is seldom wrong."""
+    near = [triton.Config(blocks, num_warps=warps, num_stages=stages)]
+    near += [triton.Config(blocks, num_warps=w, num_stages=stages)
+             for w in (warps // 2, warps * 2) if 1 <= w <= 32]
+    near += [triton.Config(blocks, num_warps=warps, num_stages=s)
+             for s in (stages - 1, stages + 1) if s >= 1 and "BLOCK_K" in blocks]
+    for name in varied:
+        least = 16 if "BLOCK_K" in blocks else 1
+        near += [triton.Config({**blocks, name: size}, num_warps=warps, num_stages=stages)
+                 for size in (blocks[name] // 2, blocks[name] * 2) if size >= least]
+    return near
+
+
+class _Autotuned:
+    """Launches a kernel by triton.autotune: the first time for each shape it times the configs that
+    are near to what the module chooses. Kernels write each output once and read none, so that they
+    can be repeated."""
+
+    tuners: dict = {}
+
+    def __init__(self, kernel: typing.Any, varied: tuple):
+        self.kernel, self.varied = kernel, varied
+
+    def __getitem__(self, grid: typing.Any) -> typing.Any:
+        def launch(*arguments, num_warps, num_stages=3, **constants):
+            blocks = {n: constants.pop(n) for n in list(constants) if n.startswith("BLOCK_")}
+            place = (self.kernel, num_warps, num_stages, *blocks.items())
+            if place not in self.tuners:
+                sizes = [n for n, a in zip(self.kernel.arg_names, arguments) if isinstance(a, int)]
+                configs = _configs(blocks, self.varied, num_warps, num_stages)
+                # Only the first dimension of a grid is longer than that.
+                configs = [c for c in configs if all(n <= 65535 for n in grid(c.kwargs)[1:])]
+                self.tuners[place] = triton.autotune(configs=configs, key=sizes)(self.kernel)
+            self.tuners[place][grid](*arguments, **constants)
+
+        return launch
+
+
+def _tunable(kernel: typing.Any, *varied: str) -> typing.Any:
+    """The kernel; where AUTOTUNE is set, in the form that also tries other values of the blocks
+    `varied`. Triton's interpreter has nothing to time."""
+    if not AUTOTUNE or os.environ.get("TRITON_INTERPRET", "0") == "1":
+        return kernel
+    return _Autotuned(kernel, varied)
 
 
 def _tile(rows: int, cols: int, most: int) -> _Tile:

@@ -43,12 +43,12 @@ class Recorder:
     """Stands for a kernel of a module: keeps what is launched."""
 
     def __init__(self, kernel: Any, launches: list[Launch]):
-        self.kernel, self.launches = kernel, launches
+        self.kernel, self.launches, self.arg_names = kernel, launches, kernel.arg_names
 
     def __getitem__(self, grid: Any) -> Any:
         def launch(*arguments: Any, num_warps: int = 4, num_stages: int = 3, **constants: Any) -> None:
             named = dict(zip(self.kernel.arg_names, arguments)) | constants
-            self.launches.append(Launch(self.kernel, tuple(grid), named,
+            self.launches.append(Launch(self.kernel, tuple(grid(named) if callable(grid) else grid), named,
                                         {"num_warps": num_warps, "num_stages": num_stages}))
         return launch
 

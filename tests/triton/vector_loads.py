@@ -66,7 +66,7 @@ CASES = [
     Case("matrix_vector", {"M": 4096, "K": 4096}, narrow=("store16",), reason=OUTPUTS),
     Case("vector_matrix", {"N": 4096, "K": 4096}, narrow=("load16", "store16", "store32"), reason="the vector, outputs"),
     # scans
-    Case("cumsum", {"P": 4096, "D": 4096}), Case("cummax", {"P": 4096, "D": 4096}, "f32"),
+    Case("cumsum", {"P": 4096, "D": 4096}), Case("cumsum_reverse", {"P": 4096, "D": 4096}), Case("cummax", {"P": 4096, "D": 4096}, "f32"),
     # products: copies to shared memory under way while tiles are multiplied
     Case("matmul", {"M": 1024, "N": 1024, "K": 1024}), Case("matmul_nt", {"M": 1024, "N": 1024, "K": 1024}),
     Case("matmul_tn", {"M": 1024, "N": 1024, "K": 1024}), Case("matmul_tt", {"M": 1024, "N": 1024, "K": 1024}, "bf16"),

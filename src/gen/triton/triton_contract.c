@@ -264,11 +264,13 @@ static void launch(const struct kg_triton_product *product, struct kg_triton_uni
         kg_text_format(text,
                        "        %s = %s._replace(splits=max(%s.splits, triton.cdiv(%s, 65536)))\n",
                        tile, tile, tile, kg_text_string(&depth));
-    kg_text_format(text, "        %s = (triton.cdiv(%s, %s.m) * triton.cdiv(%s, %s.n)%s%s,)\n",
-                   host->grid, rows, tile, cols, tile, batched ? " * " : "",
-                   batched ? kg_text_string(&batch) : "");
     kg_text_format(text, "        if %s.splits == 1:\n", tile);
-    kg_triton_launch_call(unit, kernels[WHOLE], 3);
+    kg_text_format(text,
+                   "            %s = lambda meta: (triton.cdiv(%s, meta[\"BLOCK_M\"]) * "
+                   "triton.cdiv(%s, meta[\"BLOCK_N\"])%s%s,)\n",
+                   host->grid, rows, cols, batched ? " * " : "",
+                   batched ? kg_text_string(&batch) : "");
+    kg_triton_launch_call(unit, kernels[WHOLE], 3, KG_TRITON_TUNE_ALL);
     kg_text_format(text, "        else:\n            %s = %s.splits\n", host->splits, tile);
     kg_text_format(text, "            %s = triton.cdiv(triton.cdiv(%s, %s), %s.k) * %s.k\n",
                    host->chunk, kg_text_string(&depth), host->splits, tile, tile);
@@ -278,8 +280,11 @@ static void launch(const struct kg_triton_product *product, struct kg_triton_uni
                    host->part, host->splits, rows, cols, batched ? " * " : "",
                    batched ? kg_text_string(&batch) : "", product->integers ? "int32" : "float32",
                    host->device);
-    kg_text_format(text, "            %s = (%s[0], %s)\n", host->grid, host->grid, host->splits);
-    kg_triton_launch_call(unit, kernels[PART], 3);
+    kg_text_format(text,
+                   "            %s = (triton.cdiv(%s, %s.m) * triton.cdiv(%s, %s.n)%s%s, %s)\n",
+                   host->grid, rows, tile, cols, tile, batched ? " * " : "",
+                   batched ? kg_text_string(&batch) : "", host->splits);
+    kg_triton_launch_call(unit, kernels[PART], 3, KG_TRITON_TUNE_NONE);
     kg_triton_launch_outputs(unit, kernels[END], product->contract.nest, 3);
     text->failed |= batch.failed | depth.failed;
     kg_text_free(&batch);

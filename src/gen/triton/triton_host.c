@@ -89,12 +89,12 @@ static const char *tensor_argument(const struct kg_triton_host *host,
 }
 
 void kg_triton_host_call(struct kg_text *text, const struct kg_triton_host *host,
-                         const struct kg_triton_kernel *kernel, int level, const char *constants)
+                         const struct kg_triton_kernel *kernel, int level, const char *called,
+                         const char *constants)
 {
     const struct kg_problem *problem = kernel->group->problem;
     struct kg_text argument = {0};
-    kg_text_format(text, "%*s%s[%s](\n%*s", 4 * level, "", kernel->entry, host->grid, 4 * level + 4,
-                   "");
+    kg_text_format(text, "%*s%s[%s](\n%*s", 4 * level, "", called, host->grid, 4 * level + 4, "");
     struct call call = {text, level, text->length - (size_t)(4 * level + 4)};
     for (int i = 0; i < problem->tensor_count; i++)
         if (kernel->pointers[i])

@@ -27,9 +27,11 @@ void kg_triton_host_extent(struct kg_text *text, const struct kg_triton_host *ho
 // "B * H" for the axes [first, last]; "1" for none.
 void kg_triton_host_product(struct kg_text *text, const struct kg_triton_host *host,
                             const struct kg_nest *nest, int first, int last);
-// The call of a kernel: arguments by what its body uses. `constants` follow: "BLOCK=tile[0], ...".
+// The call of a kernel, which is launched by `called`: arguments by what its body uses. `constants`
+// follow: "BLOCK=tile[0], ...".
 void kg_triton_host_call(struct kg_text *text, const struct kg_triton_host *host,
-                         const struct kg_triton_kernel *kernel, int level, const char *constants);
+                         const struct kg_triton_kernel *kernel, int level, const char *called,
+                         const char *constants);
 
 // Where a family writes: the kernels of a group and what the public function does with them.
 struct kg_triton_unit {

@@ -326,6 +326,9 @@ static const char *policy_of(const struct kg_triton_kernel *kernel, const struct
     }
     for (int axis = 0; axis < nest->axis_count; axis++) {
         bool used = kg_access_uses(access, axis, axis);
+        for (int k = nest->output_axes; k < nest->axis_count; k++) // a scan follows its bound
+            used |= nest->axes[k]->relation != KG_RELATION_NONE &&
+                    kg_expr_uses(nest->axes[k]->bound, axis, true) && kg_access_uses(access, k, k);
         reused |= !used && axis < nest->output_axes;
         once &= used;
     }

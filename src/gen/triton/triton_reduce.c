@@ -183,9 +183,9 @@ static void launch(const struct reduction *reduction, struct kg_triton_unit *uni
     kg_text_format(text, "\n    if %s:\n        %s = %s(%s, %s, _most(%s, %d))\n", rows, tile,
                    reduction->rows_first ? "_column_tile" : "_reduce_tile", rows, cols,
                    host->device, kg_triton_values(kernels[PART]));
-    kg_text_format(text, "        %s = (triton.cdiv(%s, %s.rows),)\n", host->grid, rows, tile);
     kg_text_format(text, "        if %s.splits == 1:\n", tile);
-    kg_triton_launch_call(unit, kernels[WHOLE], 3);
+    kg_triton_launch_grid(unit, kernels[WHOLE], 3, false);
+    kg_triton_launch_call(unit, kernels[WHOLE], 3, KG_TRITON_TUNE_ALL);
     kg_text_format(text,
                    "        else:\n            %s = triton.cdiv(triton.cdiv(%s, %s.splits), "
                    "%s.cols) * %s.cols\n",
@@ -206,9 +206,9 @@ static void launch(const struct reduction *reduction, struct kg_triton_unit *uni
     kg_text_format(
         text, "            %s = (%s%s.splits,)\n", host->grid,
         scalar ? "" : kg_arena_format(host->arena, "triton.cdiv(%s, %s.rows), ", rows, tile), tile);
-    kg_triton_launch_call(unit, kernels[PART], 3);
+    kg_triton_launch_call(unit, kernels[PART], 3, KG_TRITON_TUNE_NONE);
     kg_text_format(text, "            %s = (triton.cdiv(%s, %s.rows),)\n", host->grid, rows, tile);
-    kg_triton_launch_call(unit, kernels[END], 3);
+    kg_triton_launch_call(unit, kernels[END], 3, KG_TRITON_TUNE_NONE);
     unit->host = given;
 }
 

@@ -193,12 +193,11 @@ static void launch(const struct rows *rows, struct kg_triton_unit *unit,
                    host->counts[0], host->tile, host->counts[0], host->counts[1], host->device,
                    kg_triton_values(whole) > kg_triton_values(blocks) ? kg_triton_values(whole)
                                                                       : kg_triton_values(blocks));
-    kg_text_format(text, "        %s = (triton.cdiv(%s, %s.rows),)\n", host->grid, host->counts[0],
-                   host->tile);
+    kg_triton_launch_grid(unit, whole, 2, false);
     kg_text_format(text, "        if %s <= %s.cols:\n", host->counts[1], host->tile);
-    kg_triton_launch_call(unit, whole, 3);
+    kg_triton_launch_call(unit, whole, 3, KG_TRITON_TUNE_ROWS);
     kg_text_add(text, "        else:\n");
-    kg_triton_launch_call(unit, blocks, 3);
+    kg_triton_launch_call(unit, blocks, 3, KG_TRITON_TUNE_ALL);
     unit->host = given;
 }
 

@@ -148,25 +148,76 @@ static int turned_axis(const struct kg_group *group, const struct kg_nest *shape
     return -1;
 }
 
-void kg_triton_launch_call(struct kg_triton_unit *unit, const struct kg_triton_kernel *kernel,
-                           int level)
+static bool has_block(const struct kg_triton_kernel *kernel, const char *name)
 {
-    struct kg_text constants = {0};
-    const char *tile = unit->host->tile;
+    for (int i = 0; i < kernel->block_count; i++)
+        if (strcmp(kernel->blocks[i], name) == 0)
+            return true;
+    return false;
+}
+
+void kg_triton_launch_grid(struct kg_triton_unit *unit, const struct kg_triton_kernel *kernel,
+                           int level, bool columns)
+{
+    struct kg_text *text = unit->launches;
+    const struct kg_triton_host *host = unit->host;
+    bool rows = has_block(kernel, "BLOCK_ROWS");
+    columns &= has_block(kernel, "BLOCK_COLS");
+    kg_text_format(text, "%*s%s = lambda meta: (", 4 * level, "", host->grid);
+    if (rows)
+        kg_text_format(text, "triton.cdiv(%s, meta[\"BLOCK_ROWS\"]),%s", host->counts[0],
+                       columns ? " " : "");
+    if (columns)
+        kg_text_format(text, "triton.cdiv(%s, meta[\"BLOCK_COLS\"])%s", host->counts[1],
+                       rows ? "" : ",");
+    kg_text_add(text, rows || columns ? ")\n" : "1,)\n");
+}
+
+// "BLOCK_ROWS=tile.rows, " for the blocks of a kernel.
+static void add_blocks(struct kg_text *text, const struct kg_triton_kernel *kernel,
+                       const char *tile)
+{
     for (int i = 0; i < kernel->block_count; i++) {
-        kg_text_format(&constants, "%s=%s.", kernel->blocks[i], tile);
+        kg_text_format(text, "%s%s=%s.", i ? ", " : "", kernel->blocks[i], tile);
         for (const char *c = kernel->blocks[i] + strlen("BLOCK_"); *c; c++)
-            kg_text_format(&constants, "%c", tolower((unsigned char)*c));
-        kg_text_add(&constants, ", ");
+            kg_text_format(text, "%c", tolower((unsigned char)*c));
     }
-    kg_text_format(&constants, "num_warps=%s.warps", tile);
-    if (kernel->block_count && strcmp(kernel->blocks[0], "BLOCK_M") == 0)
-        kg_text_format(&constants, ", num_stages=%s.stages", tile);
-    kg_text_format(unit->launches, "%*s_check_grid(%s, %s)\n", 4 * level, "", unit->host->device,
-                   unit->host->grid);
-    kg_triton_host_call(unit->launches, unit->host, kernel, level, kg_text_string(&constants));
-    unit->launches->failed |= constants.failed;
+}
+
+// The names of the blocks that a tuner may change, as arguments of _tunable.
+static void add_tunable(struct kg_text *text, const struct kg_triton_kernel *kernel,
+                        enum kg_triton_tunable tunable)
+{
+    for (int i = 0; i < kernel->block_count; i++)
+        if (strcmp(kernel->blocks[i], "BLOCK_K") != 0 &&
+            (tunable == KG_TRITON_TUNE_ALL || strcmp(kernel->blocks[i], "BLOCK_ROWS") == 0))
+            kg_text_format(text, ", \"%s\"", kernel->blocks[i]);
+}
+
+void kg_triton_launch_call(struct kg_triton_unit *unit, const struct kg_triton_kernel *kernel,
+                           int level, enum kg_triton_tunable tunable)
+{
+    struct kg_text constants = {0}, called = {0};
+    const struct kg_triton_host *host = unit->host;
+    add_blocks(&constants, kernel, host->tile);
+    bool blocks = tunable != KG_TRITON_TUNE_NONE && kernel->block_count > 0;
+    kg_text_format(unit->launches, "%*s_check_grid(%s, %s%s%s)\n", 4 * level, "", host->device,
+                   host->grid, blocks ? ", " : "", blocks ? kg_text_string(&constants) : "");
+    kg_text_format(&constants, "%snum_warps=%s.warps", kernel->block_count ? ", " : "", host->tile);
+    if (has_block(kernel, "BLOCK_M"))
+        kg_text_format(&constants, ", num_stages=%s.stages", host->tile);
+    if (tunable == KG_TRITON_TUNE_NONE) {
+        kg_text_add(&called, kernel->entry);
+    } else {
+        kg_text_format(&called, "_tunable(%s", kernel->entry);
+        add_tunable(&called, kernel, tunable);
+        kg_text_add(&called, ")");
+    }
+    kg_triton_host_call(unit->launches, host, kernel, level, kg_text_string(&called),
+                        kg_text_string(&constants));
+    unit->launches->failed |= constants.failed | called.failed;
     kg_text_free(&constants);
+    kg_text_free(&called);
 }
 
 void kg_triton_launch_tile(struct kg_triton_unit *unit, const struct kg_triton_kernel *kernel,
@@ -194,11 +245,8 @@ void kg_triton_launch_outputs(struct kg_triton_unit *unit, const struct kg_trito
                    rows, cols, indent, "", host->tile,
                    turned_axis(unit->group, nest) < 0 ? "_tile" : "_transpose_tile", rows, cols,
                    host->device, kg_triton_values(kernel));
-    kg_text_format(text, "%*s    %s = (", indent, "", host->grid);
-    if (last > 0)
-        kg_text_format(text, "triton.cdiv(%s, %s.rows), ", rows, host->tile);
-    kg_text_format(text, "triton.cdiv(%s, %s.cols)%s)\n", cols, host->tile, last > 0 ? "" : ",");
-    kg_triton_launch_call(unit, kernel, level + 1);
+    kg_triton_launch_grid(unit, kernel, level + 1, true);
+    kg_triton_launch_call(unit, kernel, level + 1, KG_TRITON_TUNE_ALL);
 }
 
 void kg_triton_launch_rows(struct kg_triton_unit *unit, const struct kg_triton_kernel *kernel,
@@ -213,9 +261,8 @@ void kg_triton_launch_rows(struct kg_triton_unit *unit, const struct kg_triton_k
     kg_text_format(text, "\n    if %s:\n        %s = %s(%s, %s, _most(%s, %d))\n", host->counts[0],
                    host->tile, tile, host->counts[0], host->counts[1], host->device,
                    kg_triton_values(kernel));
-    kg_text_format(text, "        %s = (triton.cdiv(%s, %s.rows),)\n", host->grid, host->counts[0],
-                   host->tile);
-    kg_triton_launch_call(unit, kernel, 2);
+    kg_triton_launch_grid(unit, kernel, 2, false);
+    kg_triton_launch_call(unit, kernel, 2, KG_TRITON_TUNE_ALL);
 }
 
 struct kg_triton_tile kg_triton_tile_outputs(struct kg_triton_kernel *kernel,

@@ -42,9 +42,16 @@ void kg_triton_launch_outputs(struct kg_triton_unit *unit, const struct kg_trito
                               const struct kg_nest *nest, int level);
 void kg_triton_launch_rows(struct kg_triton_unit *unit, const struct kg_triton_kernel *kernel,
                            const struct kg_nest *nest, int rows, const char *tile);
-// "BLOCK_ROWS=tile.rows, ..., num_warps=tile.warps", and the call, indented by `level`.
+// What an autotuner may change of a launch, besides warps and stages: a grid that is a tuple and
+// the memory of parts depend on the blocks, and a row that lies in one block must not be cut.
+enum kg_triton_tunable { KG_TRITON_TUNE_NONE, KG_TRITON_TUNE_ROWS, KG_TRITON_TUNE_ALL };
+// "BLOCK_ROWS=tile.rows, ..., num_warps=tile.warps", and the call, indented by `level`. The grid is
+// a function of the blocks unless nothing may change.
 void kg_triton_launch_call(struct kg_triton_unit *unit, const struct kg_triton_kernel *kernel,
-                           int level);
+                           int level, enum kg_triton_tunable tunable);
+// "grid = lambda meta: ...": programs along the rows and, with `columns`, along the columns.
+void kg_triton_launch_grid(struct kg_triton_unit *unit, const struct kg_triton_kernel *kernel,
+                           int level, bool columns);
 // The product of the extents of the listed axes, as kernels write it, and of [first, last]; "1" for
 // none.
 const char *kg_triton_tile_count(struct kg_triton_kernel *kernel, const struct kg_nest *nest,

@@ -8,9 +8,11 @@ The definition:
 Kernels:
 
     _pool_y_kernel: a tile of the output per program
-    _pool_place_kernel: rows of outputs per program, which walk the reduced indices in blocks; few outputs share the walk (_part, _end)
+    _pool_place_kernel: rows of outputs per program, which walk the reduced indices in blocks; few
+        outputs share the walk (_part, _end)
     _pool_y_f64_kernel: a tile of the output per program
-    _pool_place_f64_kernel: rows of outputs per program, which walk the reduced indices in blocks; few outputs share the walk (_part, _end)
+    _pool_place_f64_kernel: rows of outputs per program, which walk the reduced indices in blocks;
+        few outputs share the walk (_part, _end)
 
 The narrow floats are computed in float32 and rounded once, when they are stored.
 
@@ -28,11 +30,16 @@ from __future__ import annotations
 
 import contextlib
 import math
+import os
 import typing
 
 import torch
 import triton
 import triton.language as tl
+
+# Whether launches time blocks, warps and stages near those that follow from the shape, and
+# keep the fastest: for a shape that is used very often. It is slow the first time.
+AUTOTUNE = os.environ.get("KERNELGEN_AUTOTUNE", "0") == "1"
 
 R = 3
 S = 2
@@ -276,9 +283,60 @@ def _most(device: torch.device, values: int) -> int:
     return 1 << (max(fits, 1).bit_length() - 1)
 
 
-def _check_grid(device: torch.device, grid: tuple) -> None:
-    if device.type == "npu" and math.prod(grid) > 65535:
-        raise ValueError(f"an Ascend device runs 65535 programs; {math.prod(grid)} are needed")
+def _check_grid(device: torch.device, grid: typing.Any, **blocks: int) -> None:
+    if device.type != "npu":
+        return
+    programs = math.prod(grid(blocks) if callable(grid) else grid)
+    if programs > 65535:
+        raise ValueError(f"an Ascend device runs 65535 programs; {programs} are needed")
+
+
+def _configs(blocks: dict, varied: tuple, warps: int, stages: int) -> list:
+    """What the module would choose, and what is one step from it: half and twice of each block, of
+    the warps, and of what is under way. Further away, an estimate by shape is seldom wrong."""
+    near = [triton.Config(blocks, num_warps=warps, num_stages=stages)]
+    near += [triton.Config(blocks, num_warps=w, num_stages=stages)
+             for w in (warps // 2, warps * 2) if 1 <= w <= 32]
+    near += [triton.Config(blocks, num_warps=warps, num_stages=s)
+             for s in (stages - 1, stages + 1) if s >= 1 and "BLOCK_K" in blocks]
+    for name in varied:
+        least = 16 if "BLOCK_K" in blocks else 1
+        near += [triton.Config({**blocks, name: size}, num_warps=warps, num_stages=stages)
+                 for size in (blocks[name] // 2, blocks[name] * 2) if size >= least]
+    return near
+
+
+class _Autotuned:
+    """Launches a kernel by triton.autotune: the first time for each shape it times the configs that
+    are near to what the module chooses. Kernels write each output once and read none, so that they
+    can be repeated."""
+
+    tuners: dict = {}
+
+    def __init__(self, kernel: typing.Any, varied: tuple):
+        self.kernel, self.varied = kernel, varied
+
+    def __getitem__(self, grid: typing.Any) -> typing.Any:
+        def launch(*arguments, num_warps, num_stages=3, **constants):
+            blocks = {n: constants.pop(n) for n in list(constants) if n.startswith("BLOCK_")}
+            place = (self.kernel, num_warps, num_stages, *blocks.items())
+            if place not in self.tuners:
+                sizes = [n for n, a in zip(self.kernel.arg_names, arguments) if isinstance(a, int)]
+                configs = _configs(blocks, self.varied, num_warps, num_stages)
+                # Only the first dimension of a grid is longer than that.
+                configs = [c for c in configs if all(n <= 65535 for n in grid(c.kwargs)[1:])]
+                self.tuners[place] = triton.autotune(configs=configs, key=sizes)(self.kernel)
+            self.tuners[place][grid](*arguments, **constants)
+
+        return launch
+
+
+def _tunable(kernel: typing.Any, *varied: str) -> typing.Any:
+    """The kernel; where AUTOTUNE is set, in the form that also tries other values of the blocks
+    `varied`. Triton's interpreter has nothing to time."""
+    if not AUTOTUNE or os.environ.get("TRITON_INTERPRET", "0") == "1":
+        return kernel
+    return _Autotuned(kernel, varied)
 
 
 def _tile(rows: int, cols: int, most: int) -> _Tile:
@@ -384,9 +442,10 @@ def pool(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
             rows, cols = N * (((H - R) // S) + 1), W
             if rows and cols:
                 tile = _tile(rows, cols, _most(device, 12))
-                grid = (triton.cdiv(rows, tile.rows), triton.cdiv(cols, tile.cols))
-                _check_grid(device, grid)
-                _pool_y_kernel[grid](
+                grid = lambda meta: (triton.cdiv(rows, meta["BLOCK_ROWS"]), triton.cdiv(cols,
+                        meta["BLOCK_COLS"]))
+                _check_grid(device, grid, BLOCK_ROWS=tile.rows, BLOCK_COLS=tile.cols)
+                _tunable(_pool_y_kernel, "BLOCK_ROWS", "BLOCK_COLS")[grid](
                     x, y, x.stride(0), x.stride(1), x.stride(2), y.stride(0), y.stride(1), y.stride(2),
                     N, H, W, (((H - R) // S) + 1), R=R, S=S, INDEX=index, BLOCK_ROWS=tile.rows,
                     BLOCK_COLS=tile.cols, num_warps=tile.warps,
@@ -395,10 +454,10 @@ def pool(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
             rows, cols = N, H_run * W_run
             if rows:
                 tile = _reduce_tile(rows, cols, _most(device, 36))
-                grid = (triton.cdiv(rows, tile.rows),)
                 if tile.splits == 1:
-                    _check_grid(device, grid)
-                    _pool_place_kernel[grid](
+                    grid = lambda meta: (triton.cdiv(rows, meta["BLOCK_ROWS"]),)
+                    _check_grid(device, grid, BLOCK_ROWS=tile.rows, BLOCK_COLS=tile.cols)
+                    _tunable(_pool_place_kernel, "BLOCK_ROWS", "BLOCK_COLS")[grid](
                         x, place, x.stride(0), _step(x, 1, H_run), _step(x, 2,
                                 W_run), place.stride(0),
                         N, H_run, W_run, INDEX=index, BLOCK_ROWS=tile.rows, BLOCK_COLS=tile.cols,
@@ -426,9 +485,10 @@ def pool(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
             rows, cols = N * (((H - R) // S) + 1), W
             if rows and cols:
                 tile = _tile(rows, cols, _most(device, 24))
-                grid = (triton.cdiv(rows, tile.rows), triton.cdiv(cols, tile.cols))
-                _check_grid(device, grid)
-                _pool_y_f64_kernel[grid](
+                grid = lambda meta: (triton.cdiv(rows, meta["BLOCK_ROWS"]), triton.cdiv(cols,
+                        meta["BLOCK_COLS"]))
+                _check_grid(device, grid, BLOCK_ROWS=tile.rows, BLOCK_COLS=tile.cols)
+                _tunable(_pool_y_f64_kernel, "BLOCK_ROWS", "BLOCK_COLS")[grid](
                     x, y, x.stride(0), x.stride(1), x.stride(2), y.stride(0), y.stride(1), y.stride(2),
                     N, H, W, (((H - R) // S) + 1), R=R, S=S, INDEX=index, BLOCK_ROWS=tile.rows,
                     BLOCK_COLS=tile.cols, num_warps=tile.warps,
@@ -437,10 +497,10 @@ def pool(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
             rows, cols = N, H_run * W_run
             if rows:
                 tile = _reduce_tile(rows, cols, _most(device, 36))
-                grid = (triton.cdiv(rows, tile.rows),)
                 if tile.splits == 1:
-                    _check_grid(device, grid)
-                    _pool_place_f64_kernel[grid](
+                    grid = lambda meta: (triton.cdiv(rows, meta["BLOCK_ROWS"]),)
+                    _check_grid(device, grid, BLOCK_ROWS=tile.rows, BLOCK_COLS=tile.cols)
+                    _tunable(_pool_place_f64_kernel, "BLOCK_ROWS", "BLOCK_COLS")[grid](
                         x, place, x.stride(0), _step(x, 1, H_run), _step(x, 2,
                                 W_run), place.stride(0),
                         N, H_run, W_run, INDEX=index, BLOCK_ROWS=tile.rows, BLOCK_COLS=tile.cols,
