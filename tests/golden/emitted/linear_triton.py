@@ -17,6 +17,7 @@ On Ascend (device npu):
     unified buffer: tiles are chosen so that all values of a tile take 96 of 192 KiB
     products: the buffers of the cube unit are not accounted for
     tails: blocks are powers of two; rows whose stride is a multiple of 32 bytes are aligned
+    slow: 64-bit integers are computed one by one
 """
 
 from __future__ import annotations
@@ -43,16 +44,20 @@ def _relu(x):
 
 # Triton's interpreter multiplies the bits of bfloat16 instead of its values.
 _INTERPRETED = tl.constexpr(os.environ.get("TRITON_INTERPRET", "0") == "1")
-# Only NVIDIA's matrix units have halves of float32.
-_PRECISION = tl.constexpr("ieee" if torch.version.hip or hasattr(torch, "npu") else "tf32x3")
 
 @triton.jit
 def _dot(a, b, total):
-    """float32 on matrix units as three products of its halves, which have its accuracy."""
+    """float32 without matrix units: "tf32x3" loses what is huge or tiny, and is twice as fast."""
     if _INTERPRETED:
         a = a.to(tl.float32)
         b = b.to(tl.float32)
-    return tl.dot(a, b, total, input_precision=_PRECISION)
+    return tl.dot(a, b, total, input_precision="ieee")
+
+
+@triton.jit
+def _has_unbounded(x):
+    """Whether an element is infinite or NaN."""
+    return tl.max((x - x != 0.0).to(tl.int32)) > 0
 
 
 @triton.jit
@@ -94,6 +99,19 @@ def _linear_kernel(
         b = w.to(tl.float32).to(x.dtype)
         part = _dot(x, b, tl.zeros([BLOCK_M, BLOCK_N], tl.float32))
         total += part * s
+    if _has_unbounded(total):
+        total = tl.zeros([BLOCK_M, BLOCK_N], tl.float32)
+        for start_1 in range(0, K, BLOCK_K):
+            k_1 = tl.cast(start_1, INDEX) + tl.arange(0, BLOCK_K)
+            k_1_in = k_1 < K
+            k_a_1 = k_1[None, :]
+            x_1 = tl.load(x_ptr + m * x_s0 + k_a_1 * x_s1, mask=m_in & k_1_in[None, :],
+                    other=0).to(tl.float32)
+            k_b_1 = k_1[:, None]
+            w_1 = _load_u4(w_ptr, n * w_s0 + k_b_1 * w_s1, n_in & k_1_in[:, None]).to(tl.int64)
+            s_1 = tl.load(s_ptr + n * s_s0, mask=n_in, other=0).to(tl.float32)
+            b_1 = tl.where(n_in & k_1_in[:, None], w_1.to(tl.float32) * s_1, 0.0)
+            total = _dot(x_1, b_1, total)
     y_1 = total
     bias = tl.load(bias_ptr + n * bias_s0, mask=n_in, other=0,
             eviction_policy="evict_last").to(tl.float32)
@@ -135,6 +153,21 @@ def _linear_part_kernel(
         b = w.to(tl.float32).to(x.dtype)
         part = _dot(x, b, tl.zeros([BLOCK_M, BLOCK_N], tl.float32))
         total += part * s
+    if _has_unbounded(total):
+        total = tl.zeros([BLOCK_M, BLOCK_N], tl.float32)
+        begin_1 = split * chunk
+        end_1 = tl.minimum(begin_1 + chunk, K)
+        for start_1 in range(begin_1, end_1, BLOCK_K):
+            k_1 = tl.cast(start_1, INDEX) + tl.arange(0, BLOCK_K)
+            k_1_in = k_1 < K
+            k_a_1 = k_1[None, :]
+            x_1 = tl.load(x_ptr + m * x_s0 + k_a_1 * x_s1, mask=m_in & k_1_in[None, :],
+                    other=0).to(tl.float32)
+            k_b_1 = k_1[:, None]
+            w_1 = _load_u4(w_ptr, n * w_s0 + k_b_1 * w_s1, n_in & k_1_in[:, None]).to(tl.int64)
+            s_1 = tl.load(s_ptr + n * s_s0, mask=n_in, other=0).to(tl.float32)
+            b_1 = tl.where(n_in & k_1_in[:, None], w_1.to(tl.float32) * s_1, 0.0)
+            total = _dot(x_1, b_1, total)
     tl.store(part_ptr + split * (M * N) + m * N + n, total, mask=m_in & n_in)
 
 
