@@ -13,17 +13,97 @@ def _most(device: torch.device, values: int) -> int:
     return 1 << (max(fits, 1).bit_length() - 1)
 
 
-def _check_grid(device: torch.device, grid: tuple) -> None:
-    if device.type == "npu" and math.prod(grid) > 65535:
-        raise ValueError(f"an Ascend device runs 65535 programs; {math.prod(grid)} are needed")
+def _check_grid(device: torch.device, grid: typing.Any, **blocks: int) -> None:
+    if device.type != "npu":
+        return
+    programs = math.prod(grid(blocks) if callable(grid) else grid)
+    if programs > 65535:
+        raise ValueError(f"an Ascend device runs 65535 programs; {programs} are needed")
+
+
+def _configs(blocks: dict, varied: tuple, warps: int, stages: int) -> list:
+    """What the module would choose, and what is one step from it: half and twice of each block, of
+    the warps, and of what is under way. Further away, an estimate by shape is seldom wrong."""
+    near = [triton.Config(blocks, num_warps=warps, num_stages=stages)]
+    near += [triton.Config(blocks, num_warps=w, num_stages=stages)
+             for w in (warps // 2, warps * 2) if 1 <= w <= 32]
+    near += [triton.Config(blocks, num_warps=warps, num_stages=s)
+             for s in (stages - 1, stages + 1) if s >= 1 and "BLOCK_K" in blocks]
+    for name in varied:
+        least = 16 if "BLOCK_K" in blocks else 1
+        near += [triton.Config({**blocks, name: size}, num_warps=warps, num_stages=stages)
+                 for size in (blocks[name] // 2, blocks[name] * 2) if size >= least]
+    return near
+
+
+class _Autotuned:
+    """Launches a kernel by triton.autotune: the first time for each shape it times the configs that
+    are near to what the module chooses. Kernels write each output once and read none, so that they
+    can be repeated."""
+
+    tuners: dict = {}
+
+    def __init__(self, kernel: typing.Any, varied: tuple):
+        self.kernel, self.varied = kernel, varied
+
+    def __getitem__(self, grid: typing.Any) -> typing.Any:
+        def launch(*arguments, num_warps, num_stages=3, **constants):
+            blocks = {n: constants.pop(n) for n in list(constants) if n.startswith("BLOCK_")}
+            place = (self.kernel, num_warps, num_stages, *blocks.items())
+            if place not in self.tuners:
+                sizes = [n for n, a in zip(self.kernel.arg_names, arguments) if isinstance(a, int)]
+                configs = _configs(blocks, self.varied, num_warps, num_stages)
+                # Only the first dimension of a grid is longer than that.
+                configs = [c for c in configs if all(n <= 65535 for n in grid(c.kwargs)[1:])]
+                self.tuners[place] = triton.autotune(configs=configs, key=sizes)(self.kernel)
+            self.tuners[place][grid](*arguments, **constants)
+
+        return launch
+
+
+def _tunable(kernel: typing.Any, *varied: str) -> typing.Any:
+    """The kernel; where AUTOTUNE is set, in the form that also tries other values of the blocks
+    `varied`. Triton's interpreter has nothing to time."""
+    if not AUTOTUNE or os.environ.get("TRITON_INTERPRET", "0") == "1":
+        return kernel
+    return _Autotuned(kernel, varied)
 
 
 def _tile(rows: int, cols: int, most: int) -> _Tile:
     """Blocks of an output of rows x cols: wide along the columns, where memory is contiguous, and
-    about 2048 elements a program."""
+    about 2048 elements a program. A grid has at most 65535 programs along the columns."""
     width = min(triton.next_power_of_2(max(cols, 1)), 1024, most)
+    if cols > 65535 * width:
+        width = min(triton.next_power_of_2(triton.cdiv(cols, 65535)), most)
     height = min(triton.next_power_of_2(max(rows, 1)), max(min(2048, most) // width, 1))
     return _Tile(height, width, 8 if height * width >= 2048 else 4)
+
+
+def _transpose_tile(rows: int, cols: int, most: int) -> _Tile:
+    """Blocks of an output whose input is contiguous along the rows: both sides of the block have
+    lines of 64 elements, so that reads and writes fill whole cache lines."""
+    width = min(triton.next_power_of_2(max(cols, 1)), 64, most)
+    height = min(triton.next_power_of_2(max(rows, 1)), max(min(4096, most) // width, 1))
+    return _Tile(height, width, 8 if height * width >= 2048 else 4)
+
+
+def _merge(sizes: tuple, *strides: tuple) -> list:
+    """Sizes of a walk over the same elements: axes that lie one behind another in all tensors are
+    one, of which the inner axis counts all elements and the outer one is 1."""
+    merged, inner = list(sizes), len(sizes) - 1
+    for axis in range(inner - 1, -1, -1):
+        whole = merged[inner] * sizes[axis]
+        if whole < 2**30 and all(s[axis] == s[inner] * merged[inner] for s in strides):
+            merged[inner], merged[axis] = whole, 1
+        else:
+            inner = axis
+    return merged
+
+
+def _step(tensor: torch.Tensor, dim: int, size: int) -> int:
+    """The stride along an axis of a merged size: 0 where it has a single value, as a multiple of 16
+    lets the compiler load vectors."""
+    return tensor.stride(dim) if size > 1 else 0
 
 
 class _Reduction(typing.NamedTuple):
@@ -34,24 +114,25 @@ class _Reduction(typing.NamedTuple):
 
 
 def _splits(programs: int, cols: int, step: int) -> int:
-    """How many programs share a row, a power of two: about 512, each with at least four steps."""
-    wanted = max(min(512 // programs, cols // (4 * step)), 1)
+    """How many programs share a row, a power of two: about 1024 in all, as many as keep the memory
+    of a large device busy, each with at least two steps."""
+    wanted = max(min(1024 // programs, cols // (2 * step)), 1)
     return 1 << (wanted.bit_length() - 1)
 
 
 def _reduce_tile(rows: int, cols: int, most: int) -> _Reduction:
-    """Blocks of a reduction along memory: up to 1024 elements of a row a step, and more rows where
-    they are short."""
-    width = min(triton.next_power_of_2(max(cols, 1)), 1024, most)
+    """Blocks of a reduction along memory: up to 2048 elements of a row a step, 16 a thread, and
+    more rows where they are short."""
+    width = min(triton.next_power_of_2(max(cols, 1)), 2048, most)
     height = min(triton.next_power_of_2(max(rows, 1)), max(min(1024, most) // width, 1))
     return _Reduction(height, width, _splits(triton.cdiv(rows, height), cols, width), 4)
 
 
 def _column_tile(rows: int, cols: int, most: int) -> _Reduction:
     """Blocks of a reduction across memory: outputs are adjacent, so that 64 of them are read
-    together."""
+    together; 32 elements a thread are under way."""
     height = min(triton.next_power_of_2(max(rows, 1)), 64, most)
-    width = min(triton.next_power_of_2(max(cols, 1)), max(min(2048, most) // height, 1))
+    width = min(triton.next_power_of_2(max(cols, 1)), max(min(4096, most) // height, 1))
     return _Reduction(height, width, _splits(triton.cdiv(rows, height), cols, width), 4)
 
 
@@ -62,7 +143,7 @@ def _row_tile(rows: int, cols: int, most: int) -> _Tile:
     height = min(triton.next_power_of_2(max(rows, 1)), max(min(2048, most) // width, 1))
     if width >= cols:
         return _Tile(height, width, 4 if width <= 2048 else 8 if width <= 8192 else 16)
-    return _Tile(1, min(4096, most), 8)
+    return _Tile(1, min(8192, most), 16)
 
 
 def _scan_tile(rows: int, cols: int, most: int) -> _Tile:
@@ -77,18 +158,48 @@ class _ProductTile(typing.NamedTuple):
     m: int
     n: int
     k: int
+    splits: int
     warps: int
+    stages: int
 
 
-def _product_tile(m: int, n: int, k: int) -> _ProductTile:
-    """128 x 128 outputs a program where there are enough of them, down to 16 x 16, which tl.dot
-    needs."""
-    height = min(max(triton.next_power_of_2(m), 16), 128 if n >= 128 else 64)
-    width = min(max(triton.next_power_of_2(n), 16), 128)
-    if triton.cdiv(m, height) * triton.cdiv(n, width) < 64:  # more programs instead
-        height, width = min(height, 64), min(width, 64)
-    depth = min(max(triton.next_power_of_2(k), 16), 64 if height * width <= 64 * 64 else 32)
-    return _ProductTile(height, width, depth, 8 if height * width >= 128 * 128 else 4)
+def _shared(device: torch.device) -> int:
+    """Bytes of shared memory that a program can have."""
+    if device.type != "cuda":
+        return 100 * 1024
+    properties = torch.cuda.get_device_properties(device)
+    return getattr(properties, "shared_memory_per_block_optin", 100 * 1024)
+
+
+def _product_tile(
+    m: int, n: int, k: int, batch: int, size: int, shared: int, longest: int = 1024
+) -> _ProductTile:
+    """Blocks of a product whose elements have `size` bytes: the largest of which there are enough
+    to occupy a large device, as each reads (m + n) * k elements for m * n * k products. 64 rows are
+    what Hopper's matrix units take at once. With few rows, reading the other operand takes the
+    time: blocks are deep, and programs share the sums."""
+    rows = min(max(triton.next_power_of_2(m), 16), 128)
+    cols = min(max(triton.next_power_of_2(n), 16), 256)
+    shapes = [(128, 256), (128, 128), (64, 128), (64, 64), (64, 32)]
+    if rows < 64:
+        shapes = [(rows, 128), (rows, 64)]
+    if size > 2:  # float32 takes three products, and registers for their operands
+        shapes = [s for s in shapes if s[0] * s[1] <= (128 * 128 if rows >= 64 else 32 * 64)]
+    for height, width in shapes:
+        height, width = min(height, rows), min(width, cols)
+        tiles = triton.cdiv(m, height) * triton.cdiv(n, width) * batch
+        if tiles >= 128:
+            break
+    deepest = 128 if rows < 64 and size <= 2 else 64 if size <= 2 or height * width <= 4096 else 32
+    least = 32 if size == 1 else 16  # of what tl.dot takes
+    depth = min(max(triton.next_power_of_2(k), least), deepest, longest)
+    splits = 1
+    if tiles <= 64 or (rows < 64 and tiles <= 256):
+        wanted = max(min(512 // tiles if rows < 64 else 128 // tiles, k // 512), 1)
+        splits = 1 << (wanted.bit_length() - 1)
+    stages = shared // ((height + width) * depth * size)
+    warps = 8 if height * width >= (4096 if size > 2 else 128 * 128) else 4
+    return _ProductTile(height, width, depth, splits, warps, max(2, min(stages, 4)))
 
 
 def _check(
@@ -135,7 +246,8 @@ def _pack(values: torch.Tensor) -> torch.Tensor:
 def _index_of(*tensors: torch.Tensor) -> tl.dtype:
     """Offsets need 64 bits where a tensor spans 2^31 elements."""
     spans = (sum((n - 1) * s for n, s in zip(t.shape, t.stride())) for t in tensors)
-    return tl.int64 if any(span >= 2**31 - 1 for span in spans) else tl.int32
+    most = max(max(spans), max(t.numel() for t in tensors))
+    return tl.int64 if most >= 2**31 - 16384 else tl.int32
 
 
 def _on(device: torch.device) -> typing.Any:

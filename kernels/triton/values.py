@@ -106,8 +106,9 @@ def _product(x, axis: tl.constexpr, keep_dims: tl.constexpr = False):
 def _first_place(values, places, best, axis: tl.constexpr, keep_dims: tl.constexpr = False):
     """The first place of the best value, which is NaN if any is; -1: there are no values."""
     hit = ((values == best) | ((values != values) & (best != best))) & (places >= 0)
-    first = tl.min(tl.where(hit, places, 9223372036854775807), axis, keep_dims=keep_dims)
-    return tl.where(first == 9223372036854775807, -1, first)
+    behind: tl.constexpr = 9223372036854775807 if places.dtype == tl.int64 else 2147483647
+    first = tl.min(tl.where(hit, places, behind), axis, keep_dims=keep_dims)
+    return tl.where(first == behind, -1, first)
 
 
 @triton.jit
@@ -123,8 +124,36 @@ def _sign(x):
 
 
 @triton.jit
+def _floor(x):
+    """Subnormal numbers too, which NVIDIA's instruction takes for zeros."""
+    below = tl.floor(x)
+    return tl.where((below == 0.0) & (x < 0.0), -1.0, below)
+
+
+@triton.jit
+def _ceil(x):
+    above = tl.ceil(x)
+    return tl.where((above == 0.0) & (x > 0.0), 1.0, above)
+
+
+@triton.jit
+def _sqrt(x):
+    """Subnormal numbers too: tl.sqrt takes those of float32 for zeros."""
+    if x.dtype == tl.float32:
+        root = tl.sqrt_rn(x)
+    else:
+        root = tl.sqrt(x)
+    return root
+
+
+@triton.jit
+def _rsqrt(x):
+    return 1.0 / _sqrt(x)
+
+
+@triton.jit
 def _modulo(x, y):
-    return x - y * tl.floor(x / y)
+    return x - y * _floor(x / y)
 
 
 @triton.jit
@@ -209,6 +238,7 @@ _INTERPRETED = tl.constexpr(os.environ.get("TRITON_INTERPRET", "0") == "1")
 
 @triton.jit
 def _dot(a, b, total):
+    """float32 without matrix units: "tf32x3" loses what is huge or tiny, and is twice as fast."""
     if _INTERPRETED:
         a = a.to(tl.float32)
         b = b.to(tl.float32)
@@ -216,10 +246,21 @@ def _dot(a, b, total):
 
 
 @triton.jit
+def _has_unbounded(x):
+    """Whether an element is infinite or NaN."""
+    return tl.max((x - x != 0.0).to(tl.int32)) > 0
+
+
+@triton.jit
+def _dot_integers(a, b, total):
+    return tl.dot(a, b, total, out_dtype=tl.int32)
+
+
+@triton.jit
 def _load_u4(pointer, offset, mask):
     """Two elements a byte, the even one in the low half."""
-    byte = tl.load(pointer + offset // 2, mask=mask, other=0).to(tl.int64)
-    return (byte >> (offset % 2 * 4)) & 15
+    byte = tl.load(pointer + offset // 2, mask=mask, other=0).to(tl.int32)
+    return (byte >> (offset % 2 * 4).to(tl.int32)) & 15
 
 
 @triton.jit

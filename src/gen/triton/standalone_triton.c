@@ -8,6 +8,7 @@
 
 #include "gen/grouping.h"
 #include "gen/skeleton.h"
+#include "gen/triton/triton_lines.h"
 #include "gen/triton/triton_module.h"
 #include "gen/triton/triton_plain.h"
 
@@ -242,14 +243,26 @@ static void write_module(struct kg_triton_module *module, struct kg_text *source
     kg_triton_helpers(kg_skeleton_find("triton/values.py"), kg_text_string(&code), &values);
     kg_triton_function(module, &function);
     kg_triton_helpers(kg_skeleton_find("triton/host.py"), kg_text_string(&function), &helpers);
-    add_docstring(module, source);
+    struct kg_text docstring = {0};
+    add_docstring(module, &docstring);
+    kg_triton_add_prose(source, kg_text_string(&docstring));
+    source->failed |= docstring.failed;
+    kg_text_free(&docstring);
     bool has_math = strstr(kg_text_string(&helpers), "math.") != NULL;
-    bool has_os = strstr(kg_text_string(&values), "os.environ") != NULL;
+    bool tunable = strstr(kg_text_string(&helpers), "AUTOTUNE") != NULL;
+    bool has_os = tunable || strstr(kg_text_string(&values), "os.environ") != NULL;
     kg_text_format(
         source,
         "\nfrom __future__ import annotations\n\nimport contextlib\n%s%simport typing\n\n"
         "import torch\nimport triton\nimport triton.language as tl\n",
         has_math ? "import math\n" : "", has_os ? "import os\n" : "");
+    if (tunable)
+        kg_text_add(
+            source,
+            "\n# Whether launches time blocks, warps and stages near those that follow from "
+            "the shape, and\n# keep the fastest: for a shape that is used very "
+            "often. It is slow the first time.\n"
+            "AUTOTUNE = os.environ.get(\"KERNELGEN_AUTOTUNE\", \"0\") == \"1\"\n");
     add_params(module, source);
     kg_text_add(source, kg_text_string(&values));
     kg_text_add(source, kg_text_string(&code));

@@ -81,7 +81,7 @@ void kg_triton_fold_begin(struct kg_triton_kernel *kernel, struct kg_triton_fold
                    full(kernel, fold, kg_triton_neutral(reduce, fold->type), storage(fold)));
     if (kg_reduces[reduce].is_argument) {
         fold->place = kg_triton_fresh(kernel, "place");
-        kg_triton_line(kernel, "%s = %s", fold->place, full(kernel, fold, "-1", "tl.int64"));
+        kg_triton_line(kernel, "%s = %s", fold->place, full(kernel, fold, "-1", "INDEX"));
     }
     if (reduce == KG_REDUCE_MEAN && has_relation(fold->nest)) {
         fold->count = kg_triton_fresh(kernel, "count");
@@ -125,7 +125,7 @@ static void step_argument(struct kg_triton_kernel *kernel, const struct kg_trito
     if (valid)
         kg_triton_line(kernel, "%s = %s & %s", better, better, valid);
     kg_triton_line(kernel, "%s = tl.where(%s, %s, %s)", fold->total, better, value, fold->total);
-    kg_triton_line(kernel, "%s = tl.where(%s, tl.cast(%s, tl.int64), %s)", fold->place, better,
+    kg_triton_line(kernel, "%s = tl.where(%s, tl.cast(%s, INDEX), %s)", fold->place, better,
                    place_now(kernel, fold->nest), fold->place);
 }
 
@@ -233,9 +233,9 @@ const char *kg_triton_fold_place(struct kg_triton_kernel *kernel, const struct k
                                  const char *best)
 {
     if (fold->along < 0)
-        return fold->place;
-    return kg_triton_format(kernel, "_first_place(%s, %s, %s, %d%s)", fold->total, fold->place,
-                            best, fold->along, fold->keeps ? ", keep_dims=True" : "");
+        return kg_triton_format(kernel, "%s.to(tl.int64)", fold->place);
+    return kg_triton_format(kernel, "_first_place(%s, %s, %s, %d%s).to(tl.int64)", fold->total,
+                            fold->place, best, fold->along, fold->keeps ? ", keep_dims=True" : "");
 }
 
 const char *kg_triton_fold_end(struct kg_triton_kernel *kernel, const struct kg_triton_fold *fold)

@@ -272,7 +272,9 @@ void kg_triton_function(const struct kg_triton_module *module, struct kg_text *t
     add_signature(module, &body);
     kg_triton_add_lines(text, kg_text_string(&body));
     kg_text_cut(&body, 0);
-    add_docstring(module, text);
+    add_docstring(module, &body);
+    kg_triton_add_prose(text, kg_text_string(&body));
+    kg_text_cut(&body, 0);
     for (int i = 0; i < op->input_count; i++)
         add_input_check(module, i, variable_known, size_known, &body);
     add_shape_checks(module, &body);

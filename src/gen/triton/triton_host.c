@@ -89,12 +89,12 @@ static const char *tensor_argument(const struct kg_triton_host *host,
 }
 
 void kg_triton_host_call(struct kg_text *text, const struct kg_triton_host *host,
-                         const struct kg_triton_kernel *kernel, int level, const char *constants)
+                         const struct kg_triton_kernel *kernel, int level, const char *called,
+                         const char *constants)
 {
     const struct kg_problem *problem = kernel->group->problem;
     struct kg_text argument = {0};
-    kg_text_format(text, "%*s%s[%s](\n%*s", 4 * level, "", kernel->entry, host->grid, 4 * level + 4,
-                   "");
+    kg_text_format(text, "%*s%s[%s](\n%*s", 4 * level, "", called, host->grid, 4 * level + 4, "");
     struct call call = {text, level, text->length - (size_t)(4 * level + 4)};
     for (int i = 0; i < problem->tensor_count; i++)
         if (kernel->pointers[i])
@@ -109,7 +109,11 @@ void kg_triton_host_call(struct kg_text *text, const struct kg_triton_host *host
             if (!kernel->strides[i][d])
                 continue;
             kg_text_cut(&argument, 0);
-            if (!packed)
+            const struct kg_size *size = tensor->dims[d]->size;
+            if (!packed && size && !size->is_param && host->sizes[size->id] == host->runs[size->id])
+                kg_text_format(&argument, "_step(%s, %d, %s)", host->tensors[i], d,
+                               host->sizes[size->id]);
+            else if (!packed)
                 kg_text_format(&argument, "%s.stride(%d)", host->tensors[i], d);
             for (int k = d + 1; packed && k < tensor->rank; k++) {
                 kg_text_add(&argument, k > d + 1 ? " * " : "");
@@ -140,7 +144,13 @@ void kg_triton_host_call(struct kg_text *text, const struct kg_triton_host *host
     kg_text_cut(&argument, 0);
     kg_text_format(&argument, "INDEX=%s", host->index);
     add(&call, kg_text_string(&argument));
-    add(&call, constants);
+    while (*constants) {
+        size_t length = strcspn(constants, ",");
+        kg_text_cut(&argument, 0);
+        kg_text_add_bytes(&argument, constants, length);
+        add(&call, kg_text_string(&argument));
+        constants += length + strspn(constants + length, ", ");
+    }
     kg_text_format(text, "\n%*s)\n", 4 * level, "");
     text->failed |= argument.failed;
     kg_text_free(&argument);
@@ -165,6 +175,11 @@ void kg_triton_host_begin(struct kg_triton_host *host, const struct kg_problem *
         }
         kg_text_free(&constant);
     }
+    for (int i = 0; i < op->size_count; i++)
+        host->runs[i] =
+            op->sizes[i]->is_param
+                ? host->sizes[i]
+                : kg_triton_name(names, kg_arena_format(arena, "%s_run", host->sizes[i]));
     for (int i = 0; i < op->typevar_count; i++)
         (void)kg_triton_name(names, op->typevars[i]->name);
     host->index = kg_triton_name(names, "index");
@@ -174,6 +189,7 @@ void kg_triton_host_begin(struct kg_triton_host *host, const struct kg_problem *
     host->part = kg_triton_name(names, "part");
     host->place = kg_triton_name(names, "place");
     host->chunk = kg_triton_name(names, "chunk");
+    host->splits = kg_triton_name(names, "splits");
     host->counts[0] = kg_triton_name(names, "rows");
     host->counts[1] = kg_triton_name(names, "cols");
     for (int i = shown; i < problem->tensor_count; i++)

@@ -11,11 +11,12 @@ struct kg_triton_host {
     struct kg_triton_names names;
     const char *tensors[KG_TRITON_TENSORS]; // by id
     const char *sizes[KG_MAX_SIZES];        // params: the module's constants
+    const char *runs[KG_MAX_SIZES];         // names for what kg_triton_merge makes of sizes
     const char *index, *device;
     const char *tile; // "tile": what _tile returned
     const char *grid;
-    const char *part, *place, *chunk; // of reductions that several programs share
-    const char *counts[2];            // "rows" and "cols" of a launch
+    const char *part, *place, *chunk, *splits; // of sums that several programs share
+    const char *counts[2];                     // "rows" and "cols" of a launch
 };
 
 // A size expression in Python, of primary precedence; and the number of an axis's values.
@@ -26,9 +27,11 @@ void kg_triton_host_extent(struct kg_text *text, const struct kg_triton_host *ho
 // "B * H" for the axes [first, last]; "1" for none.
 void kg_triton_host_product(struct kg_text *text, const struct kg_triton_host *host,
                             const struct kg_nest *nest, int first, int last);
-// The call of a kernel: arguments by what its body uses. `constants` follow: "BLOCK=tile[0], ...".
+// The call of a kernel, which is launched by `called`: arguments by what its body uses. `constants`
+// follow: "BLOCK=tile[0], ...".
 void kg_triton_host_call(struct kg_text *text, const struct kg_triton_host *host,
-                         const struct kg_triton_kernel *kernel, int level, const char *constants);
+                         const struct kg_triton_kernel *kernel, int level, const char *called,
+                         const char *constants);
 
 // Where a family writes: the kernels of a group and what the public function does with them.
 struct kg_triton_unit {

@@ -190,8 +190,11 @@ void kg_triton_kernel_text(const struct kg_triton_kernel *kernel, const char *co
         kg_text_format(&constant, "%s: tl.constexpr", kernel->blocks[i]);
         add_argument(text, &line, kg_text_string(&constant));
     }
+    kg_text_cut(&constant, 0);
+    kg_text_format(&constant, "    \"\"\"%s\"\"\"\n", comment);
+    kg_text_add(text, "\n):\n");
+    kg_triton_add_prose(text, kg_text_string(&constant));
     text->failed |= constant.failed;
     kg_text_free(&constant);
-    kg_text_format(text, "\n):\n    \"\"\"%s\"\"\"\n", comment);
     kg_triton_add_lines(text, kg_text_string(&kernel->body));
 }

@@ -40,7 +40,11 @@ struct kg_triton_kernel {
     struct kg_triton_axis axes[KG_MAX_INDICES];
     const char *values[KG_MAX_NESTS]; // by position in the group: the variable with its value
 
+    bool whole;  // reads of integers keep the dtype that they have in memory
     bool native; // reads of floats keep the dtype that they have in memory
+    bool small;  // reads of integers are of 32 bits: the values of the formula are known to be few
+    bool again;  // a later pass reads the same elements
+    bool shared; // what is read is read by other programs as well, whatever its subscripts
 
     int load_count;
     struct kg_triton_load loads[KG_TRITON_MAX_LOADS];

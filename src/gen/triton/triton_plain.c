@@ -118,6 +118,8 @@ static void write(const struct kg_triton_plan *plan, struct kg_triton_unit *unit
     if (!kernel)
         return;
     kernel->nest = nest;
+    for (int axis = nest->output_axes; axis < nest->axis_count; axis++)
+        kernel->shared |= nest->axes[axis]->relation != KG_RELATION_NONE; // outputs read all before
     if (columns)
         write_columns(kernel, nest);
     else

@@ -2,6 +2,8 @@
 
 #include "gen/triton/triton_kernel.h"
 
+#include "gen/shared/axes.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -291,6 +293,11 @@ static const char *converted(struct kg_triton_kernel *kernel, const struct kg_te
         return kg_triton_format(kernel, "%s.to(tl.int1)", loaded);
     if (tensor->role == KG_ROLE_LOCAL || (kernel->native && kg_dtypes[dtype].is_float))
         return loaded;
+    if (kernel->whole && !kg_dtypes[dtype].is_float)
+        return loaded;
+    if (kernel->small && tensor->compute == KG_TYPE_I64)
+        return kg_dtype_is_packed(dtype) ? loaded
+                                         : kg_triton_format(kernel, "%s.to(tl.int32)", loaded);
     return kg_triton_format(kernel, "%s.to(%s)", loaded, kg_triton_type(tensor->compute));
 }
 
@@ -303,9 +310,37 @@ static const char *value_in_tile(const struct kg_triton_kernel *kernel,
     return NULL;
 }
 
+// What the caches should do with the elements of a read: keep what other programs or a later pass
+// read too, not keep what is read once; NULL: nothing is known.
+static const char *policy_of(const struct kg_triton_kernel *kernel, const struct kg_access *access)
+{
+    const struct kg_nest *nest = kernel->nest;
+    bool reused = false, once = access->tensor->rank > 0;
+    if (kernel->shared || access->tensor->rank == 0)
+        return NULL;
+    for (int dim = 0; dim < access->tensor->rank; dim++) {
+        const struct kg_expr *subscript = access->map[dim].subscript;
+        if (access->map[dim].is_gather)
+            return NULL;
+        once &= subscript->kind == KG_EXPR_INDEX;
+    }
+    for (int axis = 0; axis < nest->axis_count; axis++) {
+        bool used = kg_access_uses(access, axis, axis);
+        for (int k = nest->output_axes; k < nest->axis_count; k++) // a scan follows its bound
+            used |= nest->axes[k]->relation != KG_RELATION_NONE &&
+                    kg_expr_uses(nest->axes[k]->bound, axis, true) && kg_access_uses(access, k, k);
+        reused |= !used && axis < nest->output_axes;
+        once &= used;
+    }
+    if (reused || (once && kernel->again))
+        return "evict_last";
+    return once ? "evict_first" : NULL;
+}
+
 // tl.load of an address, or of a nibble of it.
 static const char *load_text(struct kg_triton_kernel *kernel, const struct kg_tensor *tensor,
-                             const char *offset, const char *mask, const char *other)
+                             const char *offset, const char *mask, const char *other,
+                             const char *policy)
 {
     enum kg_dtype dtype = kg_triton_memory(tensor);
     const char *pointer = pointer_of(kernel, tensor);
@@ -320,6 +355,8 @@ static const char *load_text(struct kg_triton_kernel *kernel, const struct kg_te
     if (!kg_dtype_is_packed(dtype)) {
         if (mask)
             kg_text_format(&text, ", mask=%s, other=%s", mask, other);
+        if (policy)
+            kg_text_format(&text, ", eviction_policy=\"%s\"", policy);
         kg_text_add(&text, ")");
     }
     return kg_triton_keep(kernel, &text);
@@ -356,9 +393,13 @@ static const char *inlined(struct kg_triton_kernel *kernel, const struct kg_nest
             name, mask ? kg_triton_format(kernel, strchr(mask, '&') ? "(%s)" : "%s", mask) : NULL};
     }
     memcpy(kernel->axes, axes, sizeof axes);
+    bool shared = kernel->shared;
+    for (int axis = 0; axis < nest->axis_count; axis++) // then others need the formula as well
+        kernel->shared |= !kg_access_uses(access, axis, axis);
     kernel->nest = maker;
     const char *value = kg_triton_value(kernel, maker->body, maker->body->type);
     kernel->nest = nest;
+    kernel->shared = shared;
     memcpy(kernel->axes, kept, sizeof kept);
     const char *name = kg_triton_fresh(kernel, access->tensor->name);
     kg_triton_line(kernel, "%s = %s", name, value);
@@ -394,7 +435,8 @@ const char *kg_triton_read(struct kg_triton_kernel *kernel, const struct kg_acce
         return known;
     const char *value = kg_triton_fresh(kernel, tensor->name);
     const char *loaded =
-        converted(kernel, tensor, load_text(kernel, tensor, place.offset, mask, other));
+        converted(kernel, tensor,
+                  load_text(kernel, tensor, place.offset, mask, other, policy_of(kernel, access)));
     if (pad)
         kg_triton_line(kernel, "%s = tl.where(%s, %s, %s)", value, place.inside, loaded, pad);
     else

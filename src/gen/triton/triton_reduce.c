@@ -11,6 +11,7 @@
 #include "gen/shared/contract_operands.h"
 #include "gen/shared/reduce_plan.h"
 #include "gen/triton/triton_fold.h"
+#include "gen/triton/triton_merge.h"
 #include "gen/triton/triton_plain.h"
 #include "gen/triton/triton_tile.h"
 
@@ -25,15 +26,21 @@ struct reduction {
 // The three kernels.
 enum form { WHOLE, PART, END };
 
-// Which side of the tile walks along memory: the last subscript of the widest reads decides.
+// Which side of the tile walks along memory: the last subscript of the reads that move along most
+// axes decides, as those are most of the traffic.
 static bool walks_rows(const struct kg_nest *nest)
 {
-    int rows = 0, cols = 0, last = nest->output_axes - 1;
+    int rows = 0, cols = 0, last = nest->output_axes - 1, widest = 0;
     for (int i = 0; i < nest->access_count; i++) {
         const struct kg_access *access = &nest->accesses[i];
-        int rank = access->tensor->rank;
-        if (rank == 0)
+        int rank = access->tensor->rank, moves = 0;
+        for (int axis = 0; axis < nest->axis_count; axis++)
+            moves += kg_access_uses(access, axis, axis);
+        if (rank == 0 || moves < widest)
             continue;
+        if (moves > widest)
+            rows = cols = 0;
+        widest = moves;
         const struct kg_expr *subscript = access->map[rank - 1].subscript;
         cols += kg_expr_uses(subscript, nest->axis_count - 1, true);
         rows += last >= 0 && kg_expr_uses(subscript, last, true);
@@ -49,24 +56,6 @@ static struct kg_triton_fold fold_of(const struct kg_nest *nest, const char *col
     fold.along = scalar ? 0 : 1;
     fold.keeps = !scalar;
     return fold;
-}
-
-// Where the program's outputs lie in the parts: a row of outputs for each split.
-static const char *part_offset(struct kg_triton_kernel *kernel, const struct kg_nest *nest,
-                               const char *split)
-{
-    const char *offset = NULL;
-    if (nest->output_axes == 0)
-        return split;
-    for (int axis = 0; axis < nest->output_axes; axis++) {
-        const char *name = kernel->axes[axis].name;
-        offset = offset
-                     ? kg_triton_format(kernel, "%s * %s + %s", kg_triton_operand(kernel, offset),
-                                        kg_triton_extent(kernel, nest->axes[axis]), name)
-                     : name;
-    }
-    const char *rows = kg_triton_tile_product(kernel, nest, 0, nest->output_axes - 1);
-    return kg_triton_format(kernel, "%s * %s + %s", split, kg_triton_operand(kernel, rows), offset);
 }
 
 // The memory of the parts and what tells where they are. Names are free, as nothing has been
@@ -137,7 +126,7 @@ static void write_walk(struct kg_triton_kernel *kernel, const struct reduction *
         write_results(kernel, reduction->k, &fold);
         return;
     }
-    const char *offset = part_offset(kernel, nest, split);
+    const char *offset = kg_triton_tile_part(kernel, nest, split);
     const char *mask = first > 0 ? kernel->axes[0].inside : NULL;
     const char *separator = mask ? ", mask=" : "";
     const char *best = kg_triton_fresh(kernel, "best");
@@ -160,7 +149,7 @@ static void write_end(struct kg_triton_kernel *kernel, const struct reduction *r
     const char *split = kg_triton_fresh(kernel, "split");
     kg_triton_line(kernel, "%s = tl.arange(0, BLOCK_SPLITS)%s", split, scalar ? "" : "[None, :]");
     struct kg_triton_fold fold = fold_of(nest, "");
-    const char *offset = part_offset(kernel, nest, split);
+    const char *offset = kg_triton_tile_part(kernel, nest, split);
     const char *mask =
         scalar ? "" : kg_triton_format(kernel, ", mask=%s, other=0", kernel->axes[0].inside);
     fold.total = kg_triton_fresh(kernel, "total");
@@ -177,8 +166,13 @@ static void launch(const struct reduction *reduction, struct kg_triton_unit *uni
                    struct kg_triton_kernel *const kernels[3])
 {
     struct kg_text *text = unit->launches;
-    const struct kg_triton_host *host = unit->host;
     const struct kg_nest *nest = kg_group_nest(unit->group, reduction->k);
+    const struct kg_triton_host *given = unit->host;
+    struct kg_triton_host merged =
+        reduction->rows_first
+            ? kg_triton_merge(unit, nest, 0, nest->output_axes - 1)
+            : kg_triton_merge(unit, nest, nest->output_axes, nest->axis_count - 1);
+    const struct kg_triton_host *host = unit->host = &merged;
     const char *rows = host->counts[0], *cols = host->counts[1], *tile = host->tile;
     struct kg_triton_fold fold = kg_triton_fold_of(nest);
     bool scalar = nest->output_axes == 0, placed = kg_reduces[nest->reduce].is_argument;
@@ -189,9 +183,9 @@ static void launch(const struct reduction *reduction, struct kg_triton_unit *uni
     kg_text_format(text, "\n    if %s:\n        %s = %s(%s, %s, _most(%s, %d))\n", rows, tile,
                    reduction->rows_first ? "_column_tile" : "_reduce_tile", rows, cols,
                    host->device, kg_triton_values(kernels[PART]));
-    kg_text_format(text, "        %s = (triton.cdiv(%s, %s.rows),)\n", host->grid, rows, tile);
     kg_text_format(text, "        if %s.splits == 1:\n", tile);
-    kg_triton_launch_call(unit, kernels[WHOLE], 3);
+    kg_triton_launch_grid(unit, kernels[WHOLE], 3, false);
+    kg_triton_launch_call(unit, kernels[WHOLE], 3, KG_TRITON_TUNE_ALL);
     kg_text_format(text,
                    "        else:\n            %s = triton.cdiv(triton.cdiv(%s, %s.splits), "
                    "%s.cols) * %s.cols\n",
@@ -212,9 +206,10 @@ static void launch(const struct reduction *reduction, struct kg_triton_unit *uni
     kg_text_format(
         text, "            %s = (%s%s.splits,)\n", host->grid,
         scalar ? "" : kg_arena_format(host->arena, "triton.cdiv(%s, %s.rows), ", rows, tile), tile);
-    kg_triton_launch_call(unit, kernels[PART], 3);
+    kg_triton_launch_call(unit, kernels[PART], 3, KG_TRITON_TUNE_NONE);
     kg_text_format(text, "            %s = (triton.cdiv(%s, %s.rows),)\n", host->grid, rows, tile);
-    kg_triton_launch_call(unit, kernels[END], 3);
+    kg_triton_launch_call(unit, kernels[END], 3, KG_TRITON_TUNE_NONE);
+    unit->host = given;
 }
 
 void kg_triton_write_reduction(struct kg_triton_unit *unit, int k)

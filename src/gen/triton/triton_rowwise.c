@@ -9,6 +9,7 @@
 #include "gen/shared/contract_operands.h"
 #include "gen/shared/rowwise_plan.h"
 #include "gen/triton/triton_fold.h"
+#include "gen/triton/triton_merge.h"
 #include "gen/triton/triton_plain.h"
 #include "gen/triton/triton_tile.h"
 
@@ -87,6 +88,19 @@ static void find_needed(const struct rows *rows, int pass, bool needed[KG_MAX_NE
     }
 }
 
+// The last pass that walks the row.
+static int last_pass(const struct rows *rows)
+{
+    for (int pass = rows->shared.passes; pass > 0; pass--) {
+        bool needed[KG_MAX_NESTS] = {false};
+        find_needed(rows, pass, needed);
+        for (int i = 0; i < rows->group.count; i++)
+            if (needed[i])
+                return pass;
+    }
+    return 0;
+}
+
 // The loop of one pass over the blocks of a row.
 static void write_pass(const struct rows *rows, struct kg_triton_kernel *kernel, int pass)
 {
@@ -114,6 +128,7 @@ static void write_pass(const struct rows *rows, struct kg_triton_kernel *kernel,
         if (!needed[i])
             continue;
         kernel->nest = kg_group_nest(group, i);
+        kernel->again = pass < last_pass(rows);
         if (shared->role[i] == KG_ROWWISE_REDUCE)
             kg_triton_fold_step(kernel, &folds[i], inside);
         else if (shared->pass[i] == pass)
@@ -121,6 +136,7 @@ static void write_pass(const struct rows *rows, struct kg_triton_kernel *kernel,
         else
             kg_triton_recompute(kernel, i);
     }
+    kernel->again = false;
     kg_triton_close(kernel);
     for (int i = 0; i < group->count; i++) {
         if (needed[i] && shared->role[i] == KG_ROWWISE_REDUCE)
@@ -143,12 +159,32 @@ static void write_long(const struct rows *rows, struct kg_triton_kernel *kernel)
     }
 }
 
+// Whether a row axis lies inside of a column axis in the memory of what the rows are read from.
+static bool are_scattered(const struct kg_rowwise_plan *shared)
+{
+    const struct kg_nest *nest = shared->shape;
+    for (int i = 0; i < nest->access_count; i++) {
+        bool column = false;
+        for (int dim = 0; dim < nest->accesses[i].tensor->rank; dim++) {
+            const struct kg_expr *subscript = nest->accesses[i].map[dim].subscript;
+            for (int axis = 0; axis < shared->rows && column; axis++)
+                if (kg_expr_uses(subscript, axis, true))
+                    return true;
+            for (int axis = shared->rows; axis <= shared->last; axis++)
+                column |= kg_expr_uses(subscript, axis, true);
+        }
+    }
+    return false;
+}
+
 static void launch(const struct rows *rows, struct kg_triton_unit *unit,
                    const struct kg_triton_kernel *whole, const struct kg_triton_kernel *blocks)
 {
     struct kg_text *text = unit->launches;
-    const struct kg_triton_host *host = unit->host;
     const struct kg_rowwise_plan *shared = &rows->shared;
+    const struct kg_triton_host *given = unit->host;
+    struct kg_triton_host merged = kg_triton_merge(unit, shared->shape, shared->rows, shared->last);
+    const struct kg_triton_host *host = unit->host = &merged;
     kg_text_format(text, "    %s, %s = ", host->counts[0], host->counts[1]);
     kg_triton_host_product(text, host, shared->shape, 0, shared->rows - 1);
     kg_text_add(text, ", ");
@@ -157,12 +193,12 @@ static void launch(const struct rows *rows, struct kg_triton_unit *unit,
                    host->counts[0], host->tile, host->counts[0], host->counts[1], host->device,
                    kg_triton_values(whole) > kg_triton_values(blocks) ? kg_triton_values(whole)
                                                                       : kg_triton_values(blocks));
-    kg_text_format(text, "        %s = (triton.cdiv(%s, %s.rows),)\n", host->grid, host->counts[0],
-                   host->tile);
+    kg_triton_launch_grid(unit, whole, 2, false);
     kg_text_format(text, "        if %s <= %s.cols:\n", host->counts[1], host->tile);
-    kg_triton_launch_call(unit, whole, 3);
+    kg_triton_launch_call(unit, whole, 3, KG_TRITON_TUNE_ROWS);
     kg_text_add(text, "        else:\n");
-    kg_triton_launch_call(unit, blocks, 3);
+    kg_triton_launch_call(unit, blocks, 3, KG_TRITON_TUNE_ALL);
+    unit->host = given;
 }
 
 static void write(const struct kg_triton_plan *plan, struct kg_triton_unit *unit)
@@ -179,6 +215,15 @@ static void write(const struct kg_triton_plan *plan, struct kg_triton_unit *unit
         kg_triton_unit_end(unit, whole);
     if (blocks)
         kg_triton_unit_end(unit, blocks);
+}
+
+// Whether no value per row and column is computed, which reductions one by one would have to store.
+static bool only_reduces(const struct kg_rowwise_plan *shared)
+{
+    for (int i = 0; i < shared->group->count; i++)
+        if (shared->role[i] == KG_ROWWISE_COLUMN)
+            return false;
+    return true;
 }
 
 static const void *match_rows(const struct kg_group *group, const struct kg_device_facts *facts,
@@ -200,7 +245,14 @@ static const void *match_rows(const struct kg_group *group, const struct kg_devi
         .plan = {write, "rows per program, kept in registers; long rows (_long) in blocks"},
         .group = *group,
     };
-    return kg_rowwise_plan_make(&rows->group, &rows->shared, reason) ? rows : NULL;
+    if (!kg_rowwise_plan_make(&rows->group, &rows->shared, reason))
+        return NULL;
+    if (are_scattered(&rows->shared) && only_reduces(&rows->shared)) {
+        kg_text_add(reason, "elements of a row are not adjacent: reductions one by one share them "
+                            "between programs");
+        return NULL;
+    }
+    return rows;
 }
 
 const struct kg_family kg_triton_rowwise = {

@@ -26,35 +26,13 @@ static void declare_rows(struct kg_triton_kernel *kernel, const struct scan *sca
 {
     const struct kg_nest *nest = scan->shared.nest;
     int others[KG_MAX_INDICES], count = 0;
-    const char *product = NULL;
-    for (int axis = 0; axis < nest->output_axes; axis++) {
-        if (axis == scan->shared.axis)
-            continue;
-        others[count++] = axis;
-        const char *extent = kg_triton_extent(kernel, nest->axes[axis]);
-        product = product ? kg_triton_format(kernel, "%s * %s", product, extent) : extent;
-    }
-    struct kg_triton_axis rows =
-        kg_triton_tile_dimension(kernel, count == 1 ? nest->axes[others[0]]->name : "row", 0,
-                                 "BLOCK_ROWS", "[:, None]", product ? product : "1");
-    for (int i = 0; i < count; i++) {
-        const char *value = rows.name, *after = NULL;
-        for (int k = i + 1; k < count; k++) {
-            const char *extent = kg_triton_extent(kernel, nest->axes[others[k]]);
-            after = after ? kg_triton_format(kernel, "%s * %s", after, extent) : extent;
-        }
-        if (after)
-            value = kg_triton_format(kernel, "%s // %s", value, kg_triton_operand(kernel, after));
-        if (i > 0)
-            value = kg_triton_format(kernel, "%s %% %s", value,
-                                     kg_triton_extent(kernel, nest->axes[others[i]]));
-        const char *name = rows.name;
-        if (count > 1) {
-            name = kg_triton_fresh(kernel, nest->axes[others[i]]->name);
-            kg_triton_line(kernel, "%s = %s", name, value);
-        }
-        kernel->axes[others[i]] = (struct kg_triton_axis){name, rows.inside};
-    }
+    for (int axis = 0; axis < nest->output_axes; axis++)
+        if (axis != scan->shared.axis)
+            others[count++] = axis;
+    if (count > 0)
+        kg_triton_tile_rows_of(kernel, nest, others, count);
+    else
+        (void)kg_triton_tile_dimension(kernel, "row", 0, "BLOCK_ROWS", "[:, None]", "1");
 }
 
 // The function that combines two values, and the one that combines a dimension.
@@ -64,6 +42,10 @@ static const char *combination(const struct kg_triton_fold *fold, bool whole)
     switch (fold->nest->reduce) {
     case KG_REDUCE_PROD:
         return "_product";
+    case KG_REDUCE_ANY: // of 0 and 1
+        return whole ? "tl.max" : "_greater";
+    case KG_REDUCE_ALL:
+        return whole ? "tl.min" : "_lesser";
     case KG_REDUCE_MAX:
         return whole ? real ? "_largest" : "tl.max" : real ? "_maximum" : "_greater";
     case KG_REDUCE_MIN:
@@ -73,13 +55,39 @@ static const char *combination(const struct kg_triton_fold *fold, bool whole)
     }
 }
 
+static bool adds(enum kg_reduce reduce)
+{
+    return reduce == KG_REDUCE_SUM || reduce == KG_REDUCE_MEAN;
+}
+
+static bool is_truth(enum kg_reduce reduce)
+{
+    return reduce == KG_REDUCE_ANY || reduce == KG_REDUCE_ALL;
+}
+
+// The result at an element from what has been combined up to it. A mean is over the elements from
+// the first one, or to the last one, with or without the element itself.
+static const char *finished(struct kg_triton_kernel *kernel, const struct kg_scan_plan *plan,
+                            const struct kg_triton_fold *fold, const char *element, const char *end,
+                            const char *running)
+{
+    enum kg_reduce reduce = plan->nest->reduce;
+    if (is_truth(reduce))
+        return kg_triton_format(kernel, "%s != 0", running);
+    if (reduce != KG_REDUCE_MEAN)
+        return running;
+    const char *count = plan->backward ? kg_triton_format(kernel, "%s - %s", end, element)
+                                       : kg_triton_format(kernel, "%s + 1", element);
+    return kg_triton_format(kernel, "(%s) / tl.cast(%s, %s)", running, count,
+                            kg_triton_type(fold->type));
+}
+
 // What was carried, and what the block adds to it.
 static const char *joined(struct kg_triton_kernel *kernel, enum kg_reduce reduce,
                           const char *combine, const char *carry, const char *value)
 {
-    if (reduce == KG_REDUCE_SUM || reduce == KG_REDUCE_PROD)
-        return kg_triton_format(kernel, "%s %s %s", carry, reduce == KG_REDUCE_SUM ? "+" : "*",
-                                value);
+    if (adds(reduce) || reduce == KG_REDUCE_PROD)
+        return kg_triton_format(kernel, "%s %s %s", carry, adds(reduce) ? "+" : "*", value);
     return kg_triton_format(kernel, "%s(%s, %s)", combine, carry, value);
 }
 
@@ -97,16 +105,18 @@ static void write_kernel(const struct scan *scan, struct kg_triton_kernel *kerne
     const char *end = kg_triton_end_of(kernel, axis);
     kg_triton_block(kernel, "BLOCK_COLS");
     kg_triton_line(kernel, "%s = tl.full([BLOCK_ROWS, 1], %s, %s)", carry, neutral,
-                   kg_triton_type(fold.type));
+                   is_truth(nest->reduce) ? "tl.int32" : kg_triton_type(fold.type));
     const char *start = kg_triton_fresh(kernel, "start");
     kg_triton_open(kernel, "for %s in range(0, %s, BLOCK_COLS)", start, end);
     const char *name = kg_triton_fresh(kernel, axis->name);
     const char *inside = kg_triton_fresh(kernel, kg_triton_format(kernel, "%s_in", name));
+    const char *first = start;
+    if (shared->backward) // from the last block on; memory is read forward, in vectors
+        first =
+            kg_triton_format(kernel, "(tl.cdiv(%s, BLOCK_COLS) - 1) * BLOCK_COLS - %s", end, start);
     kg_triton_line(kernel, "%s = tl.cast(%s, INDEX) + tl.arange(0, BLOCK_COLS)[None, :]", name,
-                   start);
+                   first);
     kg_triton_line(kernel, "%s = %s < %s", inside, name, end);
-    if (shared->backward) // from the last element on
-        kg_triton_line(kernel, "%s = %s - 1 - %s", name, end, name);
     kernel->axes[shared->axis] = (struct kg_triton_axis){name, inside};
     const char *element = name, *valid = inside;
     if (shared->exclusive) { // the sum up to an element is that of those before it
@@ -120,18 +130,24 @@ static void write_kernel(const struct scan *scan, struct kg_triton_kernel *kerne
     }
     kernel->axes[shared->bound] = (struct kg_triton_axis){element, valid};
     const char *value = kg_triton_fresh(kernel, "value");
-    kg_triton_line(kernel, "%s = tl.where(%s, %s, %s)", value, valid,
-                   kg_triton_value(kernel, nest->body, fold.type), neutral);
+    bool truth = is_truth(nest->reduce);
+    const char *body = kg_triton_value(kernel, nest->body, truth ? KG_TYPE_BOOL : fold.type);
+    if (truth)
+        body = kg_triton_format(kernel, "%s.to(tl.int32)", kg_triton_operand(kernel, body));
+    kg_triton_line(kernel, "%s = tl.where(%s, %s, %s)", value, valid, body, neutral);
     // The element itself has no type of its own to be broadcast to if it is the same in all rows.
     kg_triton_line(kernel, "%s = tl.broadcast_to(%s, [BLOCK_ROWS, BLOCK_COLS])", value, value);
-    bool sums = nest->reduce == KG_REDUCE_SUM || nest->reduce == KG_REDUCE_PROD;
+    bool sums = adds(nest->reduce) || nest->reduce == KG_REDUCE_PROD;
+    const char *reverse = shared->backward ? ", reverse=True" : "";
     const char *running =
-        sums ? kg_triton_format(kernel, "%s(%s, 1)",
-                                nest->reduce == KG_REDUCE_SUM ? "tl.cumsum" : "tl.cumprod", value)
-             : kg_triton_format(kernel, "tl.associative_scan(%s, 1, %s)", value, combine);
+        sums
+            ? kg_triton_format(kernel, "%s(%s, 1%s)",
+                               adds(nest->reduce) ? "tl.cumsum" : "tl.cumprod", value, reverse)
+            : kg_triton_format(kernel, "tl.associative_scan(%s, 1, %s%s)", value, combine, reverse);
     running = joined(kernel, nest->reduce, combine, carry, running);
     const char *result = kg_triton_fresh(kernel, nest->output->name);
-    kg_triton_line(kernel, "%s = %s", result, running);
+    kg_triton_line(kernel, "%s = %s", result,
+                   finished(kernel, shared, &fold, element, end, running));
     kg_triton_line(kernel, "%s = %s", carry,
                    joined(kernel, nest->reduce, combine, carry,
                           kg_triton_format(kernel, "%s(%s, 1, keep_dims=True)", whole, value)));
@@ -162,9 +178,8 @@ static void launch(const struct scan *scan, struct kg_triton_unit *unit,
     kg_text_format(text, "\n    if %s and %s:\n        %s = _scan_tile(%s, %s, _most(%s, %d))\n",
                    host->counts[0], host->counts[1], host->tile, host->counts[0], host->counts[1],
                    host->device, kg_triton_values(kernel));
-    kg_text_format(text, "        %s = (triton.cdiv(%s, %s.rows),)\n", host->grid, host->counts[0],
-                   host->tile);
-    kg_triton_launch_call(unit, kernel, 2);
+    kg_triton_launch_grid(unit, kernel, 2, false);
+    kg_triton_launch_call(unit, kernel, 2, KG_TRITON_TUNE_ALL);
 }
 
 static void write(const struct kg_triton_plan *plan, struct kg_triton_unit *unit)
@@ -185,9 +200,12 @@ static bool is_fit(const struct kg_scan_plan *plan, struct kg_text *reason)
     case KG_REDUCE_PROD:
     case KG_REDUCE_MAX:
     case KG_REDUCE_MIN:
+    case KG_REDUCE_MEAN:
+    case KG_REDUCE_ANY:
+    case KG_REDUCE_ALL:
         break;
     default:
-        return refuse(reason, "only sums, products and extremes are carried along");
+        return refuse(reason, "places of extremes are not carried along");
     }
     return true;
 }

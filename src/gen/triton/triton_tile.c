@@ -2,18 +2,54 @@
 
 #include "gen/triton/triton_tile.h"
 
+#include "gen/shared/axes.h"
+#include "gen/triton/triton_merge.h"
+
 #include <ctype.h>
 #include <string.h>
+
+const char *kg_triton_tile_count(struct kg_triton_kernel *kernel, const struct kg_nest *nest,
+                                 const int *axes, int count)
+{
+    const char *product = NULL;
+    for (int i = 0; i < count; i++) {
+        const char *extent = kg_triton_extent(kernel, nest->axes[axes[i]]);
+        product = product ? kg_triton_format(kernel, "%s * %s", product, extent) : extent;
+    }
+    return product ? product : "1";
+}
+
+// The axes [first, last] as a list.
+static int range_of(int first, int last, int axes[KG_MAX_INDICES])
+{
+    int count = 0;
+    for (int axis = first; axis <= last; axis++)
+        axes[count++] = axis;
+    return count;
+}
 
 const char *kg_triton_tile_product(struct kg_triton_kernel *kernel, const struct kg_nest *nest,
                                    int first, int last)
 {
-    const char *product = NULL;
-    for (int axis = first; axis <= last; axis++) {
-        const char *extent = kg_triton_extent(kernel, nest->axes[axis]);
-        product = product ? kg_triton_format(kernel, "%s * %s", product, extent) : extent;
+    int axes[KG_MAX_INDICES];
+    return kg_triton_tile_count(kernel, nest, axes, range_of(first, last, axes));
+}
+
+const char *kg_triton_tile_part(struct kg_triton_kernel *kernel, const struct kg_nest *nest,
+                                const char *split)
+{
+    const char *offset = NULL;
+    if (nest->output_axes == 0)
+        return split;
+    for (int axis = 0; axis < nest->output_axes; axis++) {
+        const char *name = kernel->axes[axis].name;
+        offset = offset
+                     ? kg_triton_format(kernel, "%s * %s + %s", kg_triton_operand(kernel, offset),
+                                        kg_triton_extent(kernel, nest->axes[axis]), name)
+                     : name;
     }
-    return product ? product : "1";
+    const char *rows = kg_triton_tile_product(kernel, nest, 0, nest->output_axes - 1);
+    return kg_triton_format(kernel, "%s * %s + %s", split, kg_triton_operand(kernel, rows), offset);
 }
 
 const char *kg_triton_tile_program(struct kg_triton_kernel *kernel, int dimension)
@@ -21,20 +57,21 @@ const char *kg_triton_tile_program(struct kg_triton_kernel *kernel, int dimensio
     return kg_triton_format(kernel, "tl.program_id(%d).to(INDEX)", dimension);
 }
 
-void kg_triton_tile_split(struct kg_triton_kernel *kernel, const struct kg_nest *nest, int first,
-                          int last, const char *linear, const char *inside)
+void kg_triton_tile_split(struct kg_triton_kernel *kernel, const struct kg_nest *nest,
+                          const int *axes, int count, const char *linear, const char *inside)
 {
-    for (int axis = first; axis <= last; axis++) {
-        const char *name = kg_triton_fresh(kernel, nest->axes[axis]->name), *value = linear;
-        if (axis < last)
+    for (int i = 0; i < count; i++) {
+        const struct kg_index *axis = nest->axes[axes[i]];
+        const char *name = kg_triton_fresh(kernel, axis->name), *value = linear;
+        if (i + 1 < count)
             value = kg_triton_format(
                 kernel, "%s // %s", value,
-                kg_triton_operand(kernel, kg_triton_tile_product(kernel, nest, axis + 1, last)));
-        if (axis > first)
-            value = kg_triton_format(kernel, "%s %% %s", value,
-                                     kg_triton_extent(kernel, nest->axes[axis]));
+                kg_triton_operand(kernel,
+                                  kg_triton_tile_count(kernel, nest, axes + i + 1, count - i - 1)));
+        if (i > 0)
+            value = kg_triton_format(kernel, "%s %% %s", value, kg_triton_extent(kernel, axis));
         kg_triton_line(kernel, "%s = %s", name, value);
-        kernel->axes[axis] = (struct kg_triton_axis){name, inside};
+        kernel->axes[axes[i]] = (struct kg_triton_axis){name, inside};
     }
 }
 
@@ -52,17 +89,23 @@ struct kg_triton_axis kg_triton_tile_dimension(struct kg_triton_kernel *kernel, 
     return (struct kg_triton_axis){name, inside};
 }
 
+void kg_triton_tile_rows_of(struct kg_triton_kernel *kernel, const struct kg_nest *nest,
+                            const int *axes, int count)
+{
+    struct kg_triton_axis rows = kg_triton_tile_dimension(
+        kernel, count == 1 ? nest->axes[axes[0]]->name : "row", 0, "BLOCK_ROWS", "[:, None]",
+        kg_triton_tile_count(kernel, nest, axes, count));
+    if (count == 1)
+        kernel->axes[axes[0]] = rows;
+    else
+        kg_triton_tile_split(kernel, nest, axes, count, rows.name, rows.inside);
+}
+
 void kg_triton_tile_rows(struct kg_triton_kernel *kernel, const struct kg_nest *nest, int count)
 {
-    if (count == 0)
-        return;
-    struct kg_triton_axis rows =
-        kg_triton_tile_dimension(kernel, count == 1 ? nest->axes[0]->name : "row", 0, "BLOCK_ROWS",
-                                 "[:, None]", kg_triton_tile_product(kernel, nest, 0, count - 1));
-    if (count == 1)
-        kernel->axes[0] = rows;
-    else
-        kg_triton_tile_split(kernel, nest, 0, count - 1, rows.name, rows.inside);
+    int axes[KG_MAX_INDICES];
+    if (count > 0)
+        kg_triton_tile_rows_of(kernel, nest, axes, range_of(0, count - 1, axes));
 }
 
 struct kg_triton_axis kg_triton_tile_columns(struct kg_triton_kernel *kernel,
@@ -78,50 +121,132 @@ struct kg_triton_axis kg_triton_tile_columns(struct kg_triton_kernel *kernel,
     kg_triton_line(kernel, "%s = %s < %s", inside, name,
                    first == last ? kg_triton_end_of(kernel, nest->axes[first])
                                  : kg_triton_tile_product(kernel, nest, first, last));
-    if (first < last)
-        kg_triton_tile_split(kernel, nest, first, last, name, inside);
+    int axes[KG_MAX_INDICES], count = range_of(first, last, axes);
+    if (count > 1)
+        kg_triton_tile_split(kernel, nest, axes, count, name, inside);
     else
         kernel->axes[first] = (struct kg_triton_axis){name, inside};
     return (struct kg_triton_axis){name, inside};
 }
 
-void kg_triton_launch_call(struct kg_triton_unit *unit, const struct kg_triton_kernel *kernel,
-                           int level)
+// The output axis along which a transposed read walks memory, while the output is written along the
+// last one; -1: there is none.
+static int turned_axis(const struct kg_group *group, const struct kg_nest *shape)
 {
-    struct kg_text constants = {0};
-    const char *tile = unit->host->tile;
-    for (int i = 0; i < kernel->block_count; i++) {
-        kg_text_format(&constants, "%s=%s.", kernel->blocks[i], tile);
-        for (const char *c = kernel->blocks[i] + strlen("BLOCK_"); *c; c++)
-            kg_text_format(&constants, "%c", tolower((unsigned char)*c));
-        kg_text_add(&constants, ", ");
+    int last = shape->output_axes - 1;
+    for (int i = 0; i < group->count && !shape->has_reduce; i++) {
+        const struct kg_nest *nest = kg_group_nest(group, i);
+        for (int a = 0; a < nest->access_count; a++) {
+            const struct kg_access *access = &nest->accesses[a];
+            int rank = access->tensor->rank;
+            const struct kg_expr *inner = rank ? access->map[rank - 1].subscript : NULL;
+            if (inner && inner->kind == KG_EXPR_INDEX && inner->index->id < last &&
+                kg_access_uses(access, last, last))
+                return inner->index->id;
+        }
     }
-    kg_text_format(&constants, "num_warps=%s.warps", tile);
-    kg_text_format(unit->launches, "%*s_check_grid(%s, %s)\n", 4 * level, "", unit->host->device,
-                   unit->host->grid);
-    kg_triton_host_call(unit->launches, unit->host, kernel, level, kg_text_string(&constants));
-    unit->launches->failed |= constants.failed;
+    return -1;
+}
+
+static bool has_block(const struct kg_triton_kernel *kernel, const char *name)
+{
+    for (int i = 0; i < kernel->block_count; i++)
+        if (strcmp(kernel->blocks[i], name) == 0)
+            return true;
+    return false;
+}
+
+void kg_triton_launch_grid(struct kg_triton_unit *unit, const struct kg_triton_kernel *kernel,
+                           int level, bool columns)
+{
+    struct kg_text *text = unit->launches;
+    const struct kg_triton_host *host = unit->host;
+    bool rows = has_block(kernel, "BLOCK_ROWS");
+    columns &= has_block(kernel, "BLOCK_COLS");
+    kg_text_format(text, "%*s%s = lambda meta: (", 4 * level, "", host->grid);
+    if (rows)
+        kg_text_format(text, "triton.cdiv(%s, meta[\"BLOCK_ROWS\"]),%s", host->counts[0],
+                       columns ? " " : "");
+    if (columns)
+        kg_text_format(text, "triton.cdiv(%s, meta[\"BLOCK_COLS\"])%s", host->counts[1],
+                       rows ? "" : ",");
+    kg_text_add(text, rows || columns ? ")\n" : "1,)\n");
+}
+
+// "BLOCK_ROWS=tile.rows, " for the blocks of a kernel.
+static void add_blocks(struct kg_text *text, const struct kg_triton_kernel *kernel,
+                       const char *tile)
+{
+    for (int i = 0; i < kernel->block_count; i++) {
+        kg_text_format(text, "%s%s=%s.", i ? ", " : "", kernel->blocks[i], tile);
+        for (const char *c = kernel->blocks[i] + strlen("BLOCK_"); *c; c++)
+            kg_text_format(text, "%c", tolower((unsigned char)*c));
+    }
+}
+
+// The names of the blocks that a tuner may change, as arguments of _tunable.
+static void add_tunable(struct kg_text *text, const struct kg_triton_kernel *kernel,
+                        enum kg_triton_tunable tunable)
+{
+    for (int i = 0; i < kernel->block_count; i++)
+        if (strcmp(kernel->blocks[i], "BLOCK_K") != 0 &&
+            (tunable == KG_TRITON_TUNE_ALL || strcmp(kernel->blocks[i], "BLOCK_ROWS") == 0))
+            kg_text_format(text, ", \"%s\"", kernel->blocks[i]);
+}
+
+void kg_triton_launch_call(struct kg_triton_unit *unit, const struct kg_triton_kernel *kernel,
+                           int level, enum kg_triton_tunable tunable)
+{
+    struct kg_text constants = {0}, called = {0};
+    const struct kg_triton_host *host = unit->host;
+    add_blocks(&constants, kernel, host->tile);
+    bool blocks = tunable != KG_TRITON_TUNE_NONE && kernel->block_count > 0;
+    kg_text_format(unit->launches, "%*s_check_grid(%s, %s%s%s)\n", 4 * level, "", host->device,
+                   host->grid, blocks ? ", " : "", blocks ? kg_text_string(&constants) : "");
+    kg_text_format(&constants, "%snum_warps=%s.warps", kernel->block_count ? ", " : "", host->tile);
+    if (has_block(kernel, "BLOCK_M"))
+        kg_text_format(&constants, ", num_stages=%s.stages", host->tile);
+    if (tunable == KG_TRITON_TUNE_NONE) {
+        kg_text_add(&called, kernel->entry);
+    } else {
+        kg_text_format(&called, "_tunable(%s", kernel->entry);
+        add_tunable(&called, kernel, tunable);
+        kg_text_add(&called, ")");
+    }
+    kg_triton_host_call(unit->launches, host, kernel, level, kg_text_string(&called),
+                        kg_text_string(&constants));
+    unit->launches->failed |= constants.failed | called.failed;
     kg_text_free(&constants);
+    kg_text_free(&called);
 }
 
 void kg_triton_launch_tile(struct kg_triton_unit *unit, const struct kg_triton_kernel *kernel,
                            const struct kg_nest *nest)
 {
+    const struct kg_triton_host *given = unit->host;
+    struct kg_triton_host merged = kg_triton_merge(unit, nest, 0, nest->output_axes - 1);
+    unit->host = &merged;
+    kg_triton_launch_outputs(unit, kernel, nest, 1);
+    unit->host = given;
+}
+
+void kg_triton_launch_outputs(struct kg_triton_unit *unit, const struct kg_triton_kernel *kernel,
+                              const struct kg_nest *nest, int level)
+{
     struct kg_text *text = unit->launches;
     const struct kg_triton_host *host = unit->host;
+    int last = nest->output_axes - 1, indent = 4 * level;
     const char *rows = host->counts[0], *cols = host->counts[1];
-    int last = nest->output_axes - 1;
-    kg_text_format(text, "    %s, %s = ", rows, cols);
+    kg_text_format(text, "%*s%s, %s = ", indent, "", rows, cols);
     kg_triton_host_product(text, host, nest, 0, last - 1);
     kg_text_add(text, ", ");
     kg_triton_host_product(text, host, nest, last < 0 ? 0 : last, last);
-    kg_text_format(
-        text, "\n    if %s and %s:\n        %s = _tile(%s, %s, _most(%s, %d))\n        %s = (",
-        rows, cols, host->tile, rows, cols, host->device, kg_triton_values(kernel), host->grid);
-    if (last > 0)
-        kg_text_format(text, "triton.cdiv(%s, %s.rows), ", rows, host->tile);
-    kg_text_format(text, "triton.cdiv(%s, %s.cols)%s)\n", cols, host->tile, last > 0 ? "" : ",");
-    kg_triton_launch_call(unit, kernel, 2);
+    kg_text_format(text, "\n%*sif %s and %s:\n%*s    %s = %s(%s, %s, _most(%s, %d))\n", indent, "",
+                   rows, cols, indent, "", host->tile,
+                   turned_axis(unit->group, nest) < 0 ? "_tile" : "_transpose_tile", rows, cols,
+                   host->device, kg_triton_values(kernel));
+    kg_triton_launch_grid(unit, kernel, level + 1, true);
+    kg_triton_launch_call(unit, kernel, level + 1, KG_TRITON_TUNE_ALL);
 }
 
 void kg_triton_launch_rows(struct kg_triton_unit *unit, const struct kg_triton_kernel *kernel,
@@ -136,18 +261,24 @@ void kg_triton_launch_rows(struct kg_triton_unit *unit, const struct kg_triton_k
     kg_text_format(text, "\n    if %s:\n        %s = %s(%s, %s, _most(%s, %d))\n", host->counts[0],
                    host->tile, tile, host->counts[0], host->counts[1], host->device,
                    kg_triton_values(kernel));
-    kg_text_format(text, "        %s = (triton.cdiv(%s, %s.rows),)\n", host->grid, host->counts[0],
-                   host->tile);
-    kg_triton_launch_call(unit, kernel, 2);
+    kg_triton_launch_grid(unit, kernel, 2, false);
+    kg_triton_launch_call(unit, kernel, 2, KG_TRITON_TUNE_ALL);
 }
 
 struct kg_triton_tile kg_triton_tile_outputs(struct kg_triton_kernel *kernel,
                                              const struct kg_nest *nest)
 {
-    int last = nest->output_axes - 1;
+    int last = nest->output_axes - 1, turned = turned_axis(kernel->group, nest);
     if (last < 0)
         return (struct kg_triton_tile){"", 0};
-    kg_triton_tile_rows(kernel, nest, last);
+    int axes[KG_MAX_INDICES], count = 0;
+    for (int axis = 0; axis < last; axis++)
+        if (axis != turned)
+            axes[count++] = axis;
+    if (turned >= 0) // its neighbours in the tile are neighbours in memory
+        axes[count++] = turned;
+    if (count > 0)
+        kg_triton_tile_rows_of(kernel, nest, axes, count);
     kernel->axes[last] = kg_triton_tile_dimension(kernel, nest->axes[last]->name, last == 0 ? 0 : 1,
                                                   "BLOCK_COLS", last == 0 ? "" : "[None, :]",
                                                   kg_triton_end_of(kernel, nest->axes[last]));

@@ -15,32 +15,52 @@ struct kg_triton_tile {
 // axis, of none if there is no axis), with masks.
 struct kg_triton_tile kg_triton_tile_outputs(struct kg_triton_kernel *kernel,
                                              const struct kg_nest *nest);
-// Declares axes [first, last] from the flattened index `linear`, in range where `inside` is.
-void kg_triton_tile_split(struct kg_triton_kernel *kernel, const struct kg_nest *nest, int first,
-                          int last, const char *linear, const char *inside);
+// Declares the listed axes from the flattened index `linear`, the last of them the fastest; they
+// are in range where `inside` is.
+void kg_triton_tile_split(struct kg_triton_kernel *kernel, const struct kg_nest *nest,
+                          const int *axes, int count, const char *linear, const char *inside);
 // One dimension of a tile: values from a program id, and their mask. `expand` is "", "[:, None]" or
 // "[None, :]".
 struct kg_triton_axis kg_triton_tile_dimension(struct kg_triton_kernel *kernel, const char *base,
                                                int program, const char *block, const char *expand,
                                                const char *end);
+// Declares the listed axes as the rows of a tile, the last of them the fastest.
+void kg_triton_tile_rows_of(struct kg_triton_kernel *kernel, const struct kg_nest *nest,
+                            const int *axes, int count);
 // Declares output axes [0, count) as the rows of a tile; none if `count` is 0.
 void kg_triton_tile_rows(struct kg_triton_kernel *kernel, const struct kg_nest *nest, int count);
 // The same for axes [first, last] as its columns, from `start` (a name) on.
 struct kg_triton_axis kg_triton_tile_columns(struct kg_triton_kernel *kernel,
                                              const struct kg_nest *nest, int first, int last,
                                              const char *start, const char *expand);
-// The launch of a kernel whose outputs are tiles, and of one whose programs take rows: axes
-// [0, rows), with the axes after them as columns; `tile` is the helper that chooses blocks.
+// The launch of a kernel whose outputs are tiles; the same without merging axes, indented by
+// `level`; and that of one whose programs take rows: axes [0, rows), with the axes after them as
+// columns; `tile` is the helper that chooses blocks.
 void kg_triton_launch_tile(struct kg_triton_unit *unit, const struct kg_triton_kernel *kernel,
                            const struct kg_nest *nest);
+void kg_triton_launch_outputs(struct kg_triton_unit *unit, const struct kg_triton_kernel *kernel,
+                              const struct kg_nest *nest, int level);
 void kg_triton_launch_rows(struct kg_triton_unit *unit, const struct kg_triton_kernel *kernel,
                            const struct kg_nest *nest, int rows, const char *tile);
-// "BLOCK_ROWS=tile.rows, ..., num_warps=tile.warps", and the call, indented by `level`.
+// What an autotuner may change of a launch, besides warps and stages: a grid that is a tuple and
+// the memory of parts depend on the blocks, and a row that lies in one block must not be cut.
+enum kg_triton_tunable { KG_TRITON_TUNE_NONE, KG_TRITON_TUNE_ROWS, KG_TRITON_TUNE_ALL };
+// "BLOCK_ROWS=tile.rows, ..., num_warps=tile.warps", and the call, indented by `level`. The grid is
+// a function of the blocks unless nothing may change.
 void kg_triton_launch_call(struct kg_triton_unit *unit, const struct kg_triton_kernel *kernel,
-                           int level);
-// The product of the extents, as kernels write it; "1" for none.
+                           int level, enum kg_triton_tunable tunable);
+// "grid = lambda meta: ...": programs along the rows and, with `columns`, along the columns.
+void kg_triton_launch_grid(struct kg_triton_unit *unit, const struct kg_triton_kernel *kernel,
+                           int level, bool columns);
+// The product of the extents of the listed axes, as kernels write it, and of [first, last]; "1" for
+// none.
+const char *kg_triton_tile_count(struct kg_triton_kernel *kernel, const struct kg_nest *nest,
+                                 const int *axes, int count);
 const char *kg_triton_tile_product(struct kg_triton_kernel *kernel, const struct kg_nest *nest,
                                    int first, int last);
+// Where the outputs at the current axes lie in memory that has a row of all outputs for each split.
+const char *kg_triton_tile_part(struct kg_triton_kernel *kernel, const struct kg_nest *nest,
+                                const char *split);
 // A program id as an index.
 const char *kg_triton_tile_program(struct kg_triton_kernel *kernel, int dimension);
 

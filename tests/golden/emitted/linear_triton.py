@@ -6,13 +6,15 @@ The definition:
 
 Kernels:
 
-    _linear_kernel: tiles of the product by tl.dot, summed in float32
+    _linear_kernel: tiles of the product by tl.dot, summed in float32; where they are few, programs
+        share the sums (_part, _end)
 
 The narrow floats are computed in float32 and rounded once, when they are stored.
 
 On Ascend (device npu):
 
     grid: checked at each launch, at most 65535 programs
+    unified buffer: tiles are chosen so that all values of a tile take 96 of 192 KiB
     products: the buffers of the cube unit are not accounted for
     tails: blocks are powers of two; rows whose stride is a multiple of 32 bytes are aligned
     slow: 64-bit integers are computed one by one
@@ -29,6 +31,10 @@ import torch
 import triton
 import triton.language as tl
 
+# Whether launches time blocks, warps and stages near those that follow from the shape, and
+# keep the fastest: for a shape that is used very often. It is slow the first time.
+AUTOTUNE = os.environ.get("KERNELGEN_AUTOTUNE", "0") == "1"
+
 
 @triton.jit
 def _relu(x):
@@ -41,6 +47,7 @@ _INTERPRETED = tl.constexpr(os.environ.get("TRITON_INTERPRET", "0") == "1")
 
 @triton.jit
 def _dot(a, b, total):
+    """float32 without matrix units: "tf32x3" loses what is huge or tiny, and is twice as fast."""
     if _INTERPRETED:
         a = a.to(tl.float32)
         b = b.to(tl.float32)
@@ -48,10 +55,16 @@ def _dot(a, b, total):
 
 
 @triton.jit
+def _has_unbounded(x):
+    """Whether an element is infinite or NaN."""
+    return tl.max((x - x != 0.0).to(tl.int32)) > 0
+
+
+@triton.jit
 def _load_u4(pointer, offset, mask):
     """Two elements a byte, the even one in the low half."""
-    byte = tl.load(pointer + offset // 2, mask=mask, other=0).to(tl.int64)
-    return (byte >> (offset % 2 * 4)) & 15
+    byte = tl.load(pointer + offset // 2, mask=mask, other=0).to(tl.int32)
+    return (byte >> (offset % 2 * 4).to(tl.int32)) & 15
 
 
 @triton.jit
@@ -78,39 +91,234 @@ def _linear_kernel(
         k = tl.cast(start, INDEX) + tl.arange(0, BLOCK_K)
         k_in = k < K
         k_a = k[None, :]
-        x = tl.load(x_ptr + m * x_s0 + k_a * x_s1, mask=m_in & k_in[None, :],
-                other=0).to(tl.float32)
-        k_b = k[:, None]
-        w = _load_u4(w_ptr, n * w_s0 + k_b * w_s1, n_in & k_in[:, None]).to(tl.int64)
+        x = tl.load(x_ptr + m * x_s0 + k_a * x_s1, mask=m_in & k_in[None, :], other=0)
+        k_first = tl.full([1, 1], start, INDEX)
         s = tl.load(s_ptr + n * s_s0, mask=n_in, other=0).to(tl.float32)
-        b = tl.where(n_in & k_in[:, None], w.to(tl.float32) * s, 0.0)
-        total = _dot(x, b, total)
+        k_b = k[:, None]
+        w = _load_u4(w_ptr, n * w_s0 + k_b * w_s1, n_in & k_in[:, None])
+        b = w.to(tl.float32).to(x.dtype)
+        part = _dot(x, b, tl.zeros([BLOCK_M, BLOCK_N], tl.float32))
+        total += part * s
+    if _has_unbounded(total):
+        total = tl.zeros([BLOCK_M, BLOCK_N], tl.float32)
+        for start_1 in range(0, K, BLOCK_K):
+            k_1 = tl.cast(start_1, INDEX) + tl.arange(0, BLOCK_K)
+            k_1_in = k_1 < K
+            k_a_1 = k_1[None, :]
+            x_1 = tl.load(x_ptr + m * x_s0 + k_a_1 * x_s1, mask=m_in & k_1_in[None, :],
+                    other=0).to(tl.float32)
+            k_b_1 = k_1[:, None]
+            w_1 = _load_u4(w_ptr, n * w_s0 + k_b_1 * w_s1, n_in & k_1_in[:, None]).to(tl.int64)
+            s_1 = tl.load(s_ptr + n * s_s0, mask=n_in, other=0).to(tl.float32)
+            b_1 = tl.where(n_in & k_1_in[:, None], w_1.to(tl.float32) * s_1, 0.0)
+            total = _dot(x_1, b_1, total)
     y_1 = total
-    bias = tl.load(bias_ptr + n * bias_s0, mask=n_in, other=0).to(tl.float32)
+    bias = tl.load(bias_ptr + n * bias_s0, mask=n_in, other=0,
+            eviction_policy="evict_last").to(tl.float32)
     tl.store(y_ptr + m * y_s0 + n * y_s1, _relu(y_1 + bias), mask=m_in & n_in)
 
 
-def _check_grid(device: torch.device, grid: tuple) -> None:
-    if device.type == "npu" and math.prod(grid) > 65535:
-        raise ValueError(f"an Ascend device runs 65535 programs; {math.prod(grid)} are needed")
+@triton.jit
+def _linear_part_kernel(
+    x_ptr, w_ptr, s_ptr, part_ptr, chunk, x_s0, x_s1, w_s0, w_s1, s_s0, M, K, N,
+    INDEX: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
+):
+    """y_1[m, n] = sum(k) x[m, k] * (w[n, k] * s[n])
+    y[m, n] = relu(y_1[m, n] + bias[n])
+    """
+    pid = tl.program_id(0)
+    tiles_m = tl.cdiv(M, BLOCK_M)
+    tiles_n = tl.cdiv(N, BLOCK_N)
+    # Eight rows of tiles at a time: their programs share columns in the cache.
+    first_m = pid // (8 * tiles_n) * 8
+    height = tl.minimum(tiles_m - first_m, 8)
+    m = ((first_m + pid % (8 * tiles_n) % height).to(INDEX) * BLOCK_M + tl.arange(0, BLOCK_M))[:,
+            None]
+    m_in = m < M
+    n = ((pid % (8 * tiles_n) // height).to(INDEX) * BLOCK_N + tl.arange(0, BLOCK_N))[None, :]
+    n_in = n < N
+    split = tl.program_id(1)
+    total = tl.zeros([BLOCK_M, BLOCK_N], tl.float32)
+    begin = split * chunk
+    end = tl.minimum(begin + chunk, K)
+    for start in range(begin, end, BLOCK_K):
+        k = tl.cast(start, INDEX) + tl.arange(0, BLOCK_K)
+        k_in = k < K
+        k_a = k[None, :]
+        x = tl.load(x_ptr + m * x_s0 + k_a * x_s1, mask=m_in & k_in[None, :], other=0)
+        k_first = tl.full([1, 1], start, INDEX)
+        s = tl.load(s_ptr + n * s_s0, mask=n_in, other=0).to(tl.float32)
+        k_b = k[:, None]
+        w = _load_u4(w_ptr, n * w_s0 + k_b * w_s1, n_in & k_in[:, None])
+        b = w.to(tl.float32).to(x.dtype)
+        part = _dot(x, b, tl.zeros([BLOCK_M, BLOCK_N], tl.float32))
+        total += part * s
+    if _has_unbounded(total):
+        total = tl.zeros([BLOCK_M, BLOCK_N], tl.float32)
+        begin_1 = split * chunk
+        end_1 = tl.minimum(begin_1 + chunk, K)
+        for start_1 in range(begin_1, end_1, BLOCK_K):
+            k_1 = tl.cast(start_1, INDEX) + tl.arange(0, BLOCK_K)
+            k_1_in = k_1 < K
+            k_a_1 = k_1[None, :]
+            x_1 = tl.load(x_ptr + m * x_s0 + k_a_1 * x_s1, mask=m_in & k_1_in[None, :],
+                    other=0).to(tl.float32)
+            k_b_1 = k_1[:, None]
+            w_1 = _load_u4(w_ptr, n * w_s0 + k_b_1 * w_s1, n_in & k_1_in[:, None]).to(tl.int64)
+            s_1 = tl.load(s_ptr + n * s_s0, mask=n_in, other=0).to(tl.float32)
+            b_1 = tl.where(n_in & k_1_in[:, None], w_1.to(tl.float32) * s_1, 0.0)
+            total = _dot(x_1, b_1, total)
+    tl.store(part_ptr + split * (M * N) + m * N + n, total, mask=m_in & n_in)
+
+
+@triton.jit
+def _linear_end_kernel(
+    bias_ptr, y_ptr, part_ptr, splits, bias_s0, y_s0, y_s1, M, N, INDEX: tl.constexpr,
+    BLOCK_ROWS: tl.constexpr, BLOCK_COLS: tl.constexpr,
+):
+    """y_1[m, n] = sum(k) x[m, k] * (w[n, k] * s[n])
+    y[m, n] = relu(y_1[m, n] + bias[n])
+    """
+    m = (tl.program_id(0).to(INDEX) * BLOCK_ROWS + tl.arange(0, BLOCK_ROWS))[:, None]
+    m_in = m < M
+    n = (tl.program_id(1).to(INDEX) * BLOCK_COLS + tl.arange(0, BLOCK_COLS))[None, :]
+    n_in = n < N
+    total = tl.zeros([BLOCK_ROWS, BLOCK_COLS], tl.float32)
+    for split in range(splits):
+        total += tl.load(part_ptr + split * (M * N) + m * N + n, mask=m_in & n_in, other=0)
+    y_1 = total
+    bias = tl.load(bias_ptr + n * bias_s0, mask=n_in, other=0,
+            eviction_policy="evict_last").to(tl.float32)
+    tl.store(y_ptr + m * y_s0 + n * y_s1, _relu(y_1 + bias), mask=m_in & n_in)
+
+
+class _Tile(typing.NamedTuple):
+    rows: int
+    cols: int
+    warps: int
+
+
+def _most(device: torch.device, values: int) -> int:
+    """Elements of a tile at most. On Ascend all values of a tile lie in the unified buffer of 192
+    KiB, half of which serves the transfers of the next tile; elsewhere registers hold them."""
+    if device.type != "npu":
+        return 16384
+    fits = 96 * 1024 // (4 * values)
+    return 1 << (max(fits, 1).bit_length() - 1)
+
+
+def _check_grid(device: torch.device, grid: typing.Any, **blocks: int) -> None:
+    if device.type != "npu":
+        return
+    programs = math.prod(grid(blocks) if callable(grid) else grid)
+    if programs > 65535:
+        raise ValueError(f"an Ascend device runs 65535 programs; {programs} are needed")
+
+
+def _configs(blocks: dict, varied: tuple, warps: int, stages: int) -> list:
+    """What the module would choose, and what is one step from it: half and twice of each block, of
+    the warps, and of what is under way. Further away, an estimate by shape is seldom wrong."""
+    near = [triton.Config(blocks, num_warps=warps, num_stages=stages)]
+    near += [triton.Config(blocks, num_warps=w, num_stages=stages)
+             for w in (warps // 2, warps * 2) if 1 <= w <= 32]
+    near += [triton.Config(blocks, num_warps=warps, num_stages=s)
+             for s in (stages - 1, stages + 1) if s >= 1 and "BLOCK_K" in blocks]
+    for name in varied:
+        least = 16 if "BLOCK_K" in blocks else 1
+        near += [triton.Config({**blocks, name: size}, num_warps=warps, num_stages=stages)
+                 for size in (blocks[name] // 2, blocks[name] * 2) if size >= least]
+    return near
+
+
+class _Autotuned:
+    """Launches a kernel by triton.autotune: the first time for each shape it times the configs that
+    are near to what the module chooses. Kernels write each output once and read none, so that they
+    can be repeated."""
+
+    tuners: dict = {}
+
+    def __init__(self, kernel: typing.Any, varied: tuple):
+        self.kernel, self.varied = kernel, varied
+
+    def __getitem__(self, grid: typing.Any) -> typing.Any:
+        def launch(*arguments, num_warps, num_stages=3, **constants):
+            blocks = {n: constants.pop(n) for n in list(constants) if n.startswith("BLOCK_")}
+            place = (self.kernel, num_warps, num_stages, *blocks.items())
+            if place not in self.tuners:
+                sizes = [n for n, a in zip(self.kernel.arg_names, arguments) if isinstance(a, int)]
+                configs = _configs(blocks, self.varied, num_warps, num_stages)
+                # Only the first dimension of a grid is longer than that.
+                configs = [c for c in configs if all(n <= 65535 for n in grid(c.kwargs)[1:])]
+                self.tuners[place] = triton.autotune(configs=configs, key=sizes)(self.kernel)
+            self.tuners[place][grid](*arguments, **constants)
+
+        return launch
+
+
+def _tunable(kernel: typing.Any, *varied: str) -> typing.Any:
+    """The kernel; where AUTOTUNE is set, in the form that also tries other values of the blocks
+    `varied`. Triton's interpreter has nothing to time."""
+    if not AUTOTUNE or os.environ.get("TRITON_INTERPRET", "0") == "1":
+        return kernel
+    return _Autotuned(kernel, varied)
+
+
+def _tile(rows: int, cols: int, most: int) -> _Tile:
+    """Blocks of an output of rows x cols: wide along the columns, where memory is contiguous, and
+    about 2048 elements a program. A grid has at most 65535 programs along the columns."""
+    width = min(triton.next_power_of_2(max(cols, 1)), 1024, most)
+    if cols > 65535 * width:
+        width = min(triton.next_power_of_2(triton.cdiv(cols, 65535)), most)
+    height = min(triton.next_power_of_2(max(rows, 1)), max(min(2048, most) // width, 1))
+    return _Tile(height, width, 8 if height * width >= 2048 else 4)
 
 
 class _ProductTile(typing.NamedTuple):
     m: int
     n: int
     k: int
+    splits: int
     warps: int
+    stages: int
 
 
-def _product_tile(m: int, n: int, k: int) -> _ProductTile:
-    """128 x 128 outputs a program where there are enough of them, down to 16 x 16, which tl.dot
-    needs."""
-    height = min(max(triton.next_power_of_2(m), 16), 128 if n >= 128 else 64)
-    width = min(max(triton.next_power_of_2(n), 16), 128)
-    if triton.cdiv(m, height) * triton.cdiv(n, width) < 64:  # more programs instead
-        height, width = min(height, 64), min(width, 64)
-    depth = min(max(triton.next_power_of_2(k), 16), 64 if height * width <= 64 * 64 else 32)
-    return _ProductTile(height, width, depth, 8 if height * width >= 128 * 128 else 4)
+def _shared(device: torch.device) -> int:
+    """Bytes of shared memory that a program can have."""
+    if device.type != "cuda":
+        return 100 * 1024
+    properties = torch.cuda.get_device_properties(device)
+    return getattr(properties, "shared_memory_per_block_optin", 100 * 1024)
+
+
+def _product_tile(
+    m: int, n: int, k: int, batch: int, size: int, shared: int, longest: int = 1024
+) -> _ProductTile:
+    """Blocks of a product whose elements have `size` bytes: the largest of which there are enough
+    to occupy a large device, as each reads (m + n) * k elements for m * n * k products. 64 rows are
+    what Hopper's matrix units take at once. With few rows, reading the other operand takes the
+    time: blocks are deep, and programs share the sums."""
+    rows = min(max(triton.next_power_of_2(m), 16), 128)
+    cols = min(max(triton.next_power_of_2(n), 16), 256)
+    shapes = [(128, 256), (128, 128), (64, 128), (64, 64), (64, 32)]
+    if rows < 64:
+        shapes = [(rows, 128), (rows, 64)]
+    if size > 2:  # float32 takes three products, and registers for their operands
+        shapes = [s for s in shapes if s[0] * s[1] <= (128 * 128 if rows >= 64 else 32 * 64)]
+    for height, width in shapes:
+        height, width = min(height, rows), min(width, cols)
+        tiles = triton.cdiv(m, height) * triton.cdiv(n, width) * batch
+        if tiles >= 128:
+            break
+    deepest = 128 if rows < 64 and size <= 2 else 64 if size <= 2 or height * width <= 4096 else 32
+    least = 32 if size == 1 else 16  # of what tl.dot takes
+    depth = min(max(triton.next_power_of_2(k), least), deepest, longest)
+    splits = 1
+    if tiles <= 64 or (rows < 64 and tiles <= 256):
+        wanted = max(min(512 // tiles if rows < 64 else 128 // tiles, k // 512), 1)
+        splits = 1 << (wanted.bit_length() - 1)
+    stages = shared // ((height + width) * depth * size)
+    warps = 8 if height * width >= (4096 if size > 2 else 128 * 128) else 4
+    return _ProductTile(height, width, depth, splits, warps, max(2, min(stages, 4)))
 
 
 def _check(
@@ -146,7 +354,8 @@ def _check_packed(name: str, tensor: torch.Tensor, shape: tuple) -> None:
 def _index_of(*tensors: torch.Tensor) -> tl.dtype:
     """Offsets need 64 bits where a tensor spans 2^31 elements."""
     spans = (sum((n - 1) * s for n, s in zip(t.shape, t.stride())) for t in tensors)
-    return tl.int64 if any(span >= 2**31 - 1 for span in spans) else tl.int32
+    most = max(max(spans), max(t.numel() for t in tensors))
+    return tl.int64 if most >= 2**31 - 16384 else tl.int32
 
 
 def _on(device: torch.device) -> typing.Any:
@@ -183,12 +392,36 @@ def linear(x: torch.Tensor, w: torch.Tensor, s: torch.Tensor, bias: torch.Tensor
     with _on(device):
         rows, cols = M, N
         if rows and cols:
-            tile = _product_tile(rows, cols, K)
-            grid = (triton.cdiv(rows, tile.m) * triton.cdiv(cols, tile.n),)
-            _check_grid(device, grid)
-            _linear_kernel[grid](
-                x, w, s, bias, y, x.stride(0), x.stride(1), K, 1, s.stride(0), bias.stride(0),
-                y.stride(0), y.stride(1), M, K, N, INDEX=index,
-                BLOCK_M=tile.m, BLOCK_N=tile.n, BLOCK_K=tile.k, num_warps=tile.warps,
-            )
+            tile = _product_tile(rows, cols, K, 1, x.element_size(), _shared(device))
+            if tile.splits == 1:
+                grid = lambda meta: (triton.cdiv(rows, meta["BLOCK_M"]) * triton.cdiv(cols,
+                        meta["BLOCK_N"]),)
+                _check_grid(device, grid, BLOCK_M=tile.m, BLOCK_N=tile.n, BLOCK_K=tile.k)
+                _tunable(_linear_kernel, "BLOCK_M", "BLOCK_N")[grid](
+                    x, w, s, bias, y, x.stride(0), x.stride(1), K, 1, s.stride(0), bias.stride(0),
+                    y.stride(0), y.stride(1), M, K, N, INDEX=index, BLOCK_M=tile.m, BLOCK_N=tile.n,
+                    BLOCK_K=tile.k, num_warps=tile.warps, num_stages=tile.stages,
+                )
+            else:
+                splits = tile.splits
+                chunk = triton.cdiv(triton.cdiv(K, splits), tile.k) * tile.k
+                part = torch.empty((splits, rows * cols), dtype=torch.float32, device=device)
+                grid = (triton.cdiv(rows, tile.m) * triton.cdiv(cols, tile.n), splits)
+                _check_grid(device, grid)
+                _linear_part_kernel[grid](
+                    x, w, s, part, chunk, x.stride(0), x.stride(1), K, 1, s.stride(0), M, K, N,
+                    INDEX=index, BLOCK_M=tile.m, BLOCK_N=tile.n, BLOCK_K=tile.k,
+                    num_warps=tile.warps, num_stages=tile.stages,
+                )
+                rows, cols = M, N
+                if rows and cols:
+                    tile = _tile(rows, cols, _most(device, 8))
+                    grid = lambda meta: (triton.cdiv(rows, meta["BLOCK_ROWS"]), triton.cdiv(cols,
+                            meta["BLOCK_COLS"]))
+                    _check_grid(device, grid, BLOCK_ROWS=tile.rows, BLOCK_COLS=tile.cols)
+                    _tunable(_linear_end_kernel, "BLOCK_ROWS", "BLOCK_COLS")[grid](
+                        bias, y, part, splits, bias.stride(0), y.stride(0), y.stride(1), M, N,
+                        INDEX=index, BLOCK_ROWS=tile.rows, BLOCK_COLS=tile.cols,
+                        num_warps=tile.warps,
+                    )
     return y

@@ -8,9 +8,11 @@ The definition:
 Kernels:
 
     _pool_y_kernel: a tile of the output per program
-    _pool_place_kernel: rows of outputs per program, which walk the reduced indices in blocks; few outputs share the walk (_part, _end)
+    _pool_place_kernel: rows of outputs per program, which walk the reduced indices in blocks; few
+        outputs share the walk (_part, _end)
     _pool_y_f64_kernel: a tile of the output per program
-    _pool_place_f64_kernel: rows of outputs per program, which walk the reduced indices in blocks; few outputs share the walk (_part, _end)
+    _pool_place_f64_kernel: rows of outputs per program, which walk the reduced indices in blocks;
+        few outputs share the walk (_part, _end)
 
 The narrow floats are computed in float32 and rounded once, when they are stored.
 
@@ -28,11 +30,16 @@ from __future__ import annotations
 
 import contextlib
 import math
+import os
 import typing
 
 import torch
 import triton
 import triton.language as tl
+
+# Whether launches time blocks, warps and stages near those that follow from the shape, and
+# keep the fastest: for a shape that is used very often. It is slow the first time.
+AUTOTUNE = os.environ.get("KERNELGEN_AUTOTUNE", "0") == "1"
 
 R = 3
 S = 2
@@ -54,8 +61,9 @@ def _largest(x, axis: tl.constexpr, keep_dims: tl.constexpr = False):
 def _first_place(values, places, best, axis: tl.constexpr, keep_dims: tl.constexpr = False):
     """The first place of the best value, which is NaN if any is; -1: there are no values."""
     hit = ((values == best) | ((values != values) & (best != best))) & (places >= 0)
-    first = tl.min(tl.where(hit, places, 9223372036854775807), axis, keep_dims=keep_dims)
-    return tl.where(first == 9223372036854775807, -1, first)
+    behind: tl.constexpr = 9223372036854775807 if places.dtype == tl.int64 else 2147483647
+    first = tl.min(tl.where(hit, places, behind), axis, keep_dims=keep_dims)
+    return tl.where(first == behind, -1, first)
 
 
 @triton.jit
@@ -91,20 +99,21 @@ def _pool_place_kernel(
     n = (tl.program_id(0).to(INDEX) * BLOCK_ROWS + tl.arange(0, BLOCK_ROWS))[:, None]
     n_in = n < N
     total = tl.full([BLOCK_ROWS, BLOCK_COLS], float("-inf"), tl.float32)
-    place = tl.full([BLOCK_ROWS, BLOCK_COLS], -1, tl.int64)
+    place = tl.full([BLOCK_ROWS, BLOCK_COLS], -1, INDEX)
     for start in range(0, H * W, BLOCK_COLS):
         col = tl.cast(start, INDEX) + tl.arange(0, BLOCK_COLS)[None, :]
         col_in = col < H * W
         h = col // W
         w = col % W
-        x = tl.load(x_ptr + n * x_s0 + h * x_s1 + w * x_s2, mask=n_in & col_in,
-                other=0).to(tl.float32)
+        x = tl.load(x_ptr + n * x_s0 + h * x_s1 + w * x_s2, mask=n_in & col_in, other=0,
+                eviction_policy="evict_first").to(tl.float32)
         value = x
         better = (place < 0) | (value > total) | ((value != value) & (total == total))
         better = better & col_in
         total = tl.where(better, value, total)
-        place = tl.where(better, tl.cast(h * W + w, tl.int64), place)
-    place_1 = _first_place(total, place, _largest(total, 1, keep_dims=True), 1, keep_dims=True)
+        place = tl.where(better, tl.cast(h * W + w, INDEX), place)
+    place_1 = _first_place(total, place, _largest(total, 1, keep_dims=True), 1,
+            keep_dims=True).to(tl.int64)
     tl.store(place_ptr + n * place_s0, place_1.to(tl.int32).to(tl.int64), mask=n_in)
 
 
@@ -120,24 +129,24 @@ def _pool_place_part_kernel(
     n_in = n < N
     split = tl.program_id(1)
     total = tl.full([BLOCK_ROWS, BLOCK_COLS], float("-inf"), tl.float32)
-    place = tl.full([BLOCK_ROWS, BLOCK_COLS], -1, tl.int64)
+    place = tl.full([BLOCK_ROWS, BLOCK_COLS], -1, INDEX)
     begin = split * chunk
     for start in range(begin, tl.minimum(begin + chunk, H * W), BLOCK_COLS):
         col = tl.cast(start, INDEX) + tl.arange(0, BLOCK_COLS)[None, :]
         col_in = col < H * W
         h = col // W
         w = col % W
-        x = tl.load(x_ptr + n * x_s0 + h * x_s1 + w * x_s2, mask=n_in & col_in,
-                other=0).to(tl.float32)
+        x = tl.load(x_ptr + n * x_s0 + h * x_s1 + w * x_s2, mask=n_in & col_in, other=0,
+                eviction_policy="evict_first").to(tl.float32)
         value = x
         better = (place < 0) | (value > total) | ((value != value) & (total == total))
         better = better & col_in
         total = tl.where(better, value, total)
-        place = tl.where(better, tl.cast(h * W + w, tl.int64), place)
+        place = tl.where(better, tl.cast(h * W + w, INDEX), place)
     best = _largest(total, 1, keep_dims=True)
     tl.store(part_ptr + split * N + n, best, mask=n_in)
-    tl.store(place_ptr + split * N + n, _first_place(total, place, best, 1, keep_dims=True),
-            mask=n_in)
+    tl.store(place_ptr + split * N + n, _first_place(total, place, best, 1,
+            keep_dims=True).to(tl.int64), mask=n_in)
 
 
 @triton.jit
@@ -153,7 +162,8 @@ def _pool_place_end_kernel(
     split = tl.arange(0, BLOCK_SPLITS)[None, :]
     total = tl.load(part_ptr + split * N + n, mask=n_in, other=0)
     place = tl.load(place_ptr + split * N + n, mask=n_in, other=0)
-    place_1 = _first_place(total, place, _largest(total, 1, keep_dims=True), 1, keep_dims=True)
+    place_1 = _first_place(total, place, _largest(total, 1, keep_dims=True), 1,
+            keep_dims=True).to(tl.int64)
     tl.store(place_ptr_1 + n * place_s0, place_1.to(tl.int32).to(tl.int64), mask=n_in)
 
 
@@ -190,20 +200,21 @@ def _pool_place_f64_kernel(
     n = (tl.program_id(0).to(INDEX) * BLOCK_ROWS + tl.arange(0, BLOCK_ROWS))[:, None]
     n_in = n < N
     total = tl.full([BLOCK_ROWS, BLOCK_COLS], float("-inf"), tl.float64)
-    place = tl.full([BLOCK_ROWS, BLOCK_COLS], -1, tl.int64)
+    place = tl.full([BLOCK_ROWS, BLOCK_COLS], -1, INDEX)
     for start in range(0, H * W, BLOCK_COLS):
         col = tl.cast(start, INDEX) + tl.arange(0, BLOCK_COLS)[None, :]
         col_in = col < H * W
         h = col // W
         w = col % W
-        x = tl.load(x_ptr + n * x_s0 + h * x_s1 + w * x_s2, mask=n_in & col_in,
-                other=0).to(tl.float64)
+        x = tl.load(x_ptr + n * x_s0 + h * x_s1 + w * x_s2, mask=n_in & col_in, other=0,
+                eviction_policy="evict_first").to(tl.float64)
         value = x
         better = (place < 0) | (value > total) | ((value != value) & (total == total))
         better = better & col_in
         total = tl.where(better, value, total)
-        place = tl.where(better, tl.cast(h * W + w, tl.int64), place)
-    place_1 = _first_place(total, place, _largest(total, 1, keep_dims=True), 1, keep_dims=True)
+        place = tl.where(better, tl.cast(h * W + w, INDEX), place)
+    place_1 = _first_place(total, place, _largest(total, 1, keep_dims=True), 1,
+            keep_dims=True).to(tl.int64)
     tl.store(place_ptr + n * place_s0, place_1.to(tl.int32).to(tl.int64), mask=n_in)
 
 
@@ -219,24 +230,24 @@ def _pool_place_f64_part_kernel(
     n_in = n < N
     split = tl.program_id(1)
     total = tl.full([BLOCK_ROWS, BLOCK_COLS], float("-inf"), tl.float64)
-    place = tl.full([BLOCK_ROWS, BLOCK_COLS], -1, tl.int64)
+    place = tl.full([BLOCK_ROWS, BLOCK_COLS], -1, INDEX)
     begin = split * chunk
     for start in range(begin, tl.minimum(begin + chunk, H * W), BLOCK_COLS):
         col = tl.cast(start, INDEX) + tl.arange(0, BLOCK_COLS)[None, :]
         col_in = col < H * W
         h = col // W
         w = col % W
-        x = tl.load(x_ptr + n * x_s0 + h * x_s1 + w * x_s2, mask=n_in & col_in,
-                other=0).to(tl.float64)
+        x = tl.load(x_ptr + n * x_s0 + h * x_s1 + w * x_s2, mask=n_in & col_in, other=0,
+                eviction_policy="evict_first").to(tl.float64)
         value = x
         better = (place < 0) | (value > total) | ((value != value) & (total == total))
         better = better & col_in
         total = tl.where(better, value, total)
-        place = tl.where(better, tl.cast(h * W + w, tl.int64), place)
+        place = tl.where(better, tl.cast(h * W + w, INDEX), place)
     best = _largest(total, 1, keep_dims=True)
     tl.store(part_ptr + split * N + n, best, mask=n_in)
-    tl.store(place_ptr + split * N + n, _first_place(total, place, best, 1, keep_dims=True),
-            mask=n_in)
+    tl.store(place_ptr + split * N + n, _first_place(total, place, best, 1,
+            keep_dims=True).to(tl.int64), mask=n_in)
 
 
 @triton.jit
@@ -252,7 +263,8 @@ def _pool_place_f64_end_kernel(
     split = tl.arange(0, BLOCK_SPLITS)[None, :]
     total = tl.load(part_ptr + split * N + n, mask=n_in, other=0)
     place = tl.load(place_ptr + split * N + n, mask=n_in, other=0)
-    place_1 = _first_place(total, place, _largest(total, 1, keep_dims=True), 1, keep_dims=True)
+    place_1 = _first_place(total, place, _largest(total, 1, keep_dims=True), 1,
+            keep_dims=True).to(tl.int64)
     tl.store(place_ptr_1 + n * place_s0, place_1.to(tl.int32).to(tl.int64), mask=n_in)
 
 
@@ -271,17 +283,89 @@ def _most(device: torch.device, values: int) -> int:
     return 1 << (max(fits, 1).bit_length() - 1)
 
 
-def _check_grid(device: torch.device, grid: tuple) -> None:
-    if device.type == "npu" and math.prod(grid) > 65535:
-        raise ValueError(f"an Ascend device runs 65535 programs; {math.prod(grid)} are needed")
+def _check_grid(device: torch.device, grid: typing.Any, **blocks: int) -> None:
+    if device.type != "npu":
+        return
+    programs = math.prod(grid(blocks) if callable(grid) else grid)
+    if programs > 65535:
+        raise ValueError(f"an Ascend device runs 65535 programs; {programs} are needed")
+
+
+def _configs(blocks: dict, varied: tuple, warps: int, stages: int) -> list:
+    """What the module would choose, and what is one step from it: half and twice of each block, of
+    the warps, and of what is under way. Further away, an estimate by shape is seldom wrong."""
+    near = [triton.Config(blocks, num_warps=warps, num_stages=stages)]
+    near += [triton.Config(blocks, num_warps=w, num_stages=stages)
+             for w in (warps // 2, warps * 2) if 1 <= w <= 32]
+    near += [triton.Config(blocks, num_warps=warps, num_stages=s)
+             for s in (stages - 1, stages + 1) if s >= 1 and "BLOCK_K" in blocks]
+    for name in varied:
+        least = 16 if "BLOCK_K" in blocks else 1
+        near += [triton.Config({**blocks, name: size}, num_warps=warps, num_stages=stages)
+                 for size in (blocks[name] // 2, blocks[name] * 2) if size >= least]
+    return near
+
+
+class _Autotuned:
+    """Launches a kernel by triton.autotune: the first time for each shape it times the configs that
+    are near to what the module chooses. Kernels write each output once and read none, so that they
+    can be repeated."""
+
+    tuners: dict = {}
+
+    def __init__(self, kernel: typing.Any, varied: tuple):
+        self.kernel, self.varied = kernel, varied
+
+    def __getitem__(self, grid: typing.Any) -> typing.Any:
+        def launch(*arguments, num_warps, num_stages=3, **constants):
+            blocks = {n: constants.pop(n) for n in list(constants) if n.startswith("BLOCK_")}
+            place = (self.kernel, num_warps, num_stages, *blocks.items())
+            if place not in self.tuners:
+                sizes = [n for n, a in zip(self.kernel.arg_names, arguments) if isinstance(a, int)]
+                configs = _configs(blocks, self.varied, num_warps, num_stages)
+                # Only the first dimension of a grid is longer than that.
+                configs = [c for c in configs if all(n <= 65535 for n in grid(c.kwargs)[1:])]
+                self.tuners[place] = triton.autotune(configs=configs, key=sizes)(self.kernel)
+            self.tuners[place][grid](*arguments, **constants)
+
+        return launch
+
+
+def _tunable(kernel: typing.Any, *varied: str) -> typing.Any:
+    """The kernel; where AUTOTUNE is set, in the form that also tries other values of the blocks
+    `varied`. Triton's interpreter has nothing to time."""
+    if not AUTOTUNE or os.environ.get("TRITON_INTERPRET", "0") == "1":
+        return kernel
+    return _Autotuned(kernel, varied)
 
 
 def _tile(rows: int, cols: int, most: int) -> _Tile:
     """Blocks of an output of rows x cols: wide along the columns, where memory is contiguous, and
-    about 2048 elements a program."""
+    about 2048 elements a program. A grid has at most 65535 programs along the columns."""
     width = min(triton.next_power_of_2(max(cols, 1)), 1024, most)
+    if cols > 65535 * width:
+        width = min(triton.next_power_of_2(triton.cdiv(cols, 65535)), most)
     height = min(triton.next_power_of_2(max(rows, 1)), max(min(2048, most) // width, 1))
     return _Tile(height, width, 8 if height * width >= 2048 else 4)
+
+
+def _merge(sizes: tuple, *strides: tuple) -> list:
+    """Sizes of a walk over the same elements: axes that lie one behind another in all tensors are
+    one, of which the inner axis counts all elements and the outer one is 1."""
+    merged, inner = list(sizes), len(sizes) - 1
+    for axis in range(inner - 1, -1, -1):
+        whole = merged[inner] * sizes[axis]
+        if whole < 2**30 and all(s[axis] == s[inner] * merged[inner] for s in strides):
+            merged[inner], merged[axis] = whole, 1
+        else:
+            inner = axis
+    return merged
+
+
+def _step(tensor: torch.Tensor, dim: int, size: int) -> int:
+    """The stride along an axis of a merged size: 0 where it has a single value, as a multiple of 16
+    lets the compiler load vectors."""
+    return tensor.stride(dim) if size > 1 else 0
 
 
 class _Reduction(typing.NamedTuple):
@@ -292,15 +376,16 @@ class _Reduction(typing.NamedTuple):
 
 
 def _splits(programs: int, cols: int, step: int) -> int:
-    """How many programs share a row, a power of two: about 512, each with at least four steps."""
-    wanted = max(min(512 // programs, cols // (4 * step)), 1)
+    """How many programs share a row, a power of two: about 1024 in all, as many as keep the memory
+    of a large device busy, each with at least two steps."""
+    wanted = max(min(1024 // programs, cols // (2 * step)), 1)
     return 1 << (wanted.bit_length() - 1)
 
 
 def _reduce_tile(rows: int, cols: int, most: int) -> _Reduction:
-    """Blocks of a reduction along memory: up to 1024 elements of a row a step, and more rows where
-    they are short."""
-    width = min(triton.next_power_of_2(max(cols, 1)), 1024, most)
+    """Blocks of a reduction along memory: up to 2048 elements of a row a step, 16 a thread, and
+    more rows where they are short."""
+    width = min(triton.next_power_of_2(max(cols, 1)), 2048, most)
     height = min(triton.next_power_of_2(max(rows, 1)), max(min(1024, most) // width, 1))
     return _Reduction(height, width, _splits(triton.cdiv(rows, height), cols, width), 4)
 
@@ -323,7 +408,8 @@ def _check(
 def _index_of(*tensors: torch.Tensor) -> tl.dtype:
     """Offsets need 64 bits where a tensor spans 2^31 elements."""
     spans = (sum((n - 1) * s for n, s in zip(t.shape, t.stride())) for t in tensors)
-    return tl.int64 if any(span >= 2**31 - 1 for span in spans) else tl.int32
+    most = max(max(spans), max(t.numel() for t in tensors))
+    return tl.int64 if most >= 2**31 - 16384 else tl.int32
 
 
 def _on(device: torch.device) -> typing.Any:
@@ -356,22 +442,26 @@ def pool(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
             rows, cols = N * (((H - R) // S) + 1), W
             if rows and cols:
                 tile = _tile(rows, cols, _most(device, 12))
-                grid = (triton.cdiv(rows, tile.rows), triton.cdiv(cols, tile.cols))
-                _check_grid(device, grid)
-                _pool_y_kernel[grid](
+                grid = lambda meta: (triton.cdiv(rows, meta["BLOCK_ROWS"]), triton.cdiv(cols,
+                        meta["BLOCK_COLS"]))
+                _check_grid(device, grid, BLOCK_ROWS=tile.rows, BLOCK_COLS=tile.cols)
+                _tunable(_pool_y_kernel, "BLOCK_ROWS", "BLOCK_COLS")[grid](
                     x, y, x.stride(0), x.stride(1), x.stride(2), y.stride(0), y.stride(1), y.stride(2),
-                    N, H, W, (((H - R) // S) + 1), R=R, S=S, INDEX=index,
-                    BLOCK_ROWS=tile.rows, BLOCK_COLS=tile.cols, num_warps=tile.warps,
+                    N, H, W, (((H - R) // S) + 1), R=R, S=S, INDEX=index, BLOCK_ROWS=tile.rows,
+                    BLOCK_COLS=tile.cols, num_warps=tile.warps,
                 )
-            rows, cols = N, H * W
+            H_run, W_run = _merge((H, W), (x.stride(1), x.stride(2)))
+            rows, cols = N, H_run * W_run
             if rows:
                 tile = _reduce_tile(rows, cols, _most(device, 36))
-                grid = (triton.cdiv(rows, tile.rows),)
                 if tile.splits == 1:
-                    _check_grid(device, grid)
-                    _pool_place_kernel[grid](
-                        x, place, x.stride(0), x.stride(1), x.stride(2), place.stride(0), N, H, W,
-                        INDEX=index, BLOCK_ROWS=tile.rows, BLOCK_COLS=tile.cols, num_warps=tile.warps,
+                    grid = lambda meta: (triton.cdiv(rows, meta["BLOCK_ROWS"]),)
+                    _check_grid(device, grid, BLOCK_ROWS=tile.rows, BLOCK_COLS=tile.cols)
+                    _tunable(_pool_place_kernel, "BLOCK_ROWS", "BLOCK_COLS")[grid](
+                        x, place, x.stride(0), _step(x, 1, H_run), _step(x, 2,
+                                W_run), place.stride(0),
+                        N, H_run, W_run, INDEX=index, BLOCK_ROWS=tile.rows, BLOCK_COLS=tile.cols,
+                        num_warps=tile.warps,
                     )
                 else:
                     chunk = triton.cdiv(triton.cdiv(cols, tile.splits), tile.cols) * tile.cols
@@ -380,35 +470,41 @@ def pool(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
                     grid = (triton.cdiv(rows, tile.rows), tile.splits,)
                     _check_grid(device, grid)
                     _pool_place_part_kernel[grid](
-                        x, part, place_1, chunk, x.stride(0), x.stride(1), x.stride(2), N, H, W,
-                        INDEX=index, BLOCK_ROWS=tile.rows, BLOCK_COLS=tile.cols, num_warps=tile.warps,
+                        x, part, place_1, chunk, x.stride(0), _step(x, 1, H_run), _step(x, 2,
+                                W_run), N,
+                        H_run, W_run, INDEX=index, BLOCK_ROWS=tile.rows, BLOCK_COLS=tile.cols,
+                        num_warps=tile.warps,
                     )
                     grid = (triton.cdiv(rows, tile.rows),)
                     _check_grid(device, grid)
                     _pool_place_end_kernel[grid](
-                        place, part, place_1, place.stride(0), N, INDEX=index,
-                        BLOCK_ROWS=tile.rows, BLOCK_SPLITS=tile.splits, num_warps=tile.warps,
+                        place, part, place_1, place.stride(0), N, INDEX=index, BLOCK_ROWS=tile.rows,
+                        BLOCK_SPLITS=tile.splits, num_warps=tile.warps,
                     )
         else:
             rows, cols = N * (((H - R) // S) + 1), W
             if rows and cols:
                 tile = _tile(rows, cols, _most(device, 24))
-                grid = (triton.cdiv(rows, tile.rows), triton.cdiv(cols, tile.cols))
-                _check_grid(device, grid)
-                _pool_y_f64_kernel[grid](
+                grid = lambda meta: (triton.cdiv(rows, meta["BLOCK_ROWS"]), triton.cdiv(cols,
+                        meta["BLOCK_COLS"]))
+                _check_grid(device, grid, BLOCK_ROWS=tile.rows, BLOCK_COLS=tile.cols)
+                _tunable(_pool_y_f64_kernel, "BLOCK_ROWS", "BLOCK_COLS")[grid](
                     x, y, x.stride(0), x.stride(1), x.stride(2), y.stride(0), y.stride(1), y.stride(2),
-                    N, H, W, (((H - R) // S) + 1), R=R, S=S, INDEX=index,
-                    BLOCK_ROWS=tile.rows, BLOCK_COLS=tile.cols, num_warps=tile.warps,
+                    N, H, W, (((H - R) // S) + 1), R=R, S=S, INDEX=index, BLOCK_ROWS=tile.rows,
+                    BLOCK_COLS=tile.cols, num_warps=tile.warps,
                 )
-            rows, cols = N, H * W
+            H_run, W_run = _merge((H, W), (x.stride(1), x.stride(2)))
+            rows, cols = N, H_run * W_run
             if rows:
                 tile = _reduce_tile(rows, cols, _most(device, 36))
-                grid = (triton.cdiv(rows, tile.rows),)
                 if tile.splits == 1:
-                    _check_grid(device, grid)
-                    _pool_place_f64_kernel[grid](
-                        x, place, x.stride(0), x.stride(1), x.stride(2), place.stride(0), N, H, W,
-                        INDEX=index, BLOCK_ROWS=tile.rows, BLOCK_COLS=tile.cols, num_warps=tile.warps,
+                    grid = lambda meta: (triton.cdiv(rows, meta["BLOCK_ROWS"]),)
+                    _check_grid(device, grid, BLOCK_ROWS=tile.rows, BLOCK_COLS=tile.cols)
+                    _tunable(_pool_place_f64_kernel, "BLOCK_ROWS", "BLOCK_COLS")[grid](
+                        x, place, x.stride(0), _step(x, 1, H_run), _step(x, 2,
+                                W_run), place.stride(0),
+                        N, H_run, W_run, INDEX=index, BLOCK_ROWS=tile.rows, BLOCK_COLS=tile.cols,
+                        num_warps=tile.warps,
                     )
                 else:
                     chunk = triton.cdiv(triton.cdiv(cols, tile.splits), tile.cols) * tile.cols
@@ -417,13 +513,15 @@ def pool(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
                     grid = (triton.cdiv(rows, tile.rows), tile.splits,)
                     _check_grid(device, grid)
                     _pool_place_f64_part_kernel[grid](
-                        x, part, place_1, chunk, x.stride(0), x.stride(1), x.stride(2), N, H, W,
-                        INDEX=index, BLOCK_ROWS=tile.rows, BLOCK_COLS=tile.cols, num_warps=tile.warps,
+                        x, part, place_1, chunk, x.stride(0), _step(x, 1, H_run), _step(x, 2,
+                                W_run), N,
+                        H_run, W_run, INDEX=index, BLOCK_ROWS=tile.rows, BLOCK_COLS=tile.cols,
+                        num_warps=tile.warps,
                     )
                     grid = (triton.cdiv(rows, tile.rows),)
                     _check_grid(device, grid)
                     _pool_place_f64_end_kernel[grid](
-                        place, part, place_1, place.stride(0), N, INDEX=index,
-                        BLOCK_ROWS=tile.rows, BLOCK_SPLITS=tile.splits, num_warps=tile.warps,
+                        place, part, place_1, place.stride(0), N, INDEX=index, BLOCK_ROWS=tile.rows,
+                        BLOCK_SPLITS=tile.splits, num_warps=tile.warps,
                     )
     return y, place

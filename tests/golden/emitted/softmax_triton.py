@@ -23,11 +23,16 @@ from __future__ import annotations
 
 import contextlib
 import math
+import os
 import typing
 
 import torch
 import triton
 import triton.language as tl
+
+# Whether launches time blocks, warps and stages near those that follow from the shape, and
+# keep the fastest: for a shape that is used very often. It is slow the first time.
+AUTOTUNE = os.environ.get("KERNELGEN_AUTOTUNE", "0") == "1"
 
 
 @triton.jit
@@ -56,7 +61,8 @@ def _softmax_kernel(
     p_in = p < P
     d = tl.arange(0, BLOCK_COLS)[None, :].to(INDEX)
     d_in = d < D
-    x = tl.load(x_ptr + p * x_s0 + d * x_s1, mask=p_in & d_in, other=0).to(tl.float32)
+    x = tl.load(x_ptr + p * x_s0 + d * x_s1, mask=p_in & d_in, other=0,
+            eviction_policy="evict_first").to(tl.float32)
     m = _largest(tl.where(d_in, x, float("-inf")), 1, keep_dims=True)
     e = tl.exp(x - m)
     y_1 = tl.sum(tl.where(d_in, e, 0.0), 1, keep_dims=True)
@@ -79,21 +85,24 @@ def _softmax_long_kernel(
     for start in range(0, D, BLOCK_COLS):
         d = tl.cast(start, INDEX) + tl.arange(0, BLOCK_COLS)[None, :]
         d_in = d < D
-        x = tl.load(x_ptr + p * x_s0 + d * x_s1, mask=p_in & d_in, other=0).to(tl.float32)
+        x = tl.load(x_ptr + p * x_s0 + d * x_s1, mask=p_in & d_in, other=0,
+                eviction_policy="evict_last").to(tl.float32)
         total = _maximum(total, tl.where(d_in, x, float("-inf")))
     m = _largest(total, 1, keep_dims=True)
     total_1 = tl.full([BLOCK_ROWS, BLOCK_COLS], 0.0, tl.float32)
     for start_1 in range(0, D, BLOCK_COLS):
         d_1 = tl.cast(start_1, INDEX) + tl.arange(0, BLOCK_COLS)[None, :]
         d_1_in = d_1 < D
-        x_1 = tl.load(x_ptr + p * x_s0 + d_1 * x_s1, mask=p_in & d_1_in, other=0).to(tl.float32)
+        x_1 = tl.load(x_ptr + p * x_s0 + d_1 * x_s1, mask=p_in & d_1_in, other=0,
+                eviction_policy="evict_last").to(tl.float32)
         e = tl.exp(x_1 - m)
         total_1 += tl.where(d_1_in, e, 0.0)
     y_1 = tl.sum(total_1, 1, keep_dims=True)
     for start_2 in range(0, D, BLOCK_COLS):
         d_2 = tl.cast(start_2, INDEX) + tl.arange(0, BLOCK_COLS)[None, :]
         d_2_in = d_2 < D
-        x_2 = tl.load(x_ptr + p * x_s0 + d_2 * x_s1, mask=p_in & d_2_in, other=0).to(tl.float32)
+        x_2 = tl.load(x_ptr + p * x_s0 + d_2 * x_s1, mask=p_in & d_2_in, other=0,
+                eviction_policy="evict_first").to(tl.float32)
         e_1 = tl.exp(x_2 - m)
         tl.store(y_ptr + p * y_s0 + d_2 * y_s1, e_1 / y_1, mask=p_in & d_2_in)
 
@@ -113,9 +122,60 @@ def _most(device: torch.device, values: int) -> int:
     return 1 << (max(fits, 1).bit_length() - 1)
 
 
-def _check_grid(device: torch.device, grid: tuple) -> None:
-    if device.type == "npu" and math.prod(grid) > 65535:
-        raise ValueError(f"an Ascend device runs 65535 programs; {math.prod(grid)} are needed")
+def _check_grid(device: torch.device, grid: typing.Any, **blocks: int) -> None:
+    if device.type != "npu":
+        return
+    programs = math.prod(grid(blocks) if callable(grid) else grid)
+    if programs > 65535:
+        raise ValueError(f"an Ascend device runs 65535 programs; {programs} are needed")
+
+
+def _configs(blocks: dict, varied: tuple, warps: int, stages: int) -> list:
+    """What the module would choose, and what is one step from it: half and twice of each block, of
+    the warps, and of what is under way. Further away, an estimate by shape is seldom wrong."""
+    near = [triton.Config(blocks, num_warps=warps, num_stages=stages)]
+    near += [triton.Config(blocks, num_warps=w, num_stages=stages)
+             for w in (warps // 2, warps * 2) if 1 <= w <= 32]
+    near += [triton.Config(blocks, num_warps=warps, num_stages=s)
+             for s in (stages - 1, stages + 1) if s >= 1 and "BLOCK_K" in blocks]
+    for name in varied:
+        least = 16 if "BLOCK_K" in blocks else 1
+        near += [triton.Config({**blocks, name: size}, num_warps=warps, num_stages=stages)
+                 for size in (blocks[name] // 2, blocks[name] * 2) if size >= least]
+    return near
+
+
+class _Autotuned:
+    """Launches a kernel by triton.autotune: the first time for each shape it times the configs that
+    are near to what the module chooses. Kernels write each output once and read none, so that they
+    can be repeated."""
+
+    tuners: dict = {}
+
+    def __init__(self, kernel: typing.Any, varied: tuple):
+        self.kernel, self.varied = kernel, varied
+
+    def __getitem__(self, grid: typing.Any) -> typing.Any:
+        def launch(*arguments, num_warps, num_stages=3, **constants):
+            blocks = {n: constants.pop(n) for n in list(constants) if n.startswith("BLOCK_")}
+            place = (self.kernel, num_warps, num_stages, *blocks.items())
+            if place not in self.tuners:
+                sizes = [n for n, a in zip(self.kernel.arg_names, arguments) if isinstance(a, int)]
+                configs = _configs(blocks, self.varied, num_warps, num_stages)
+                # Only the first dimension of a grid is longer than that.
+                configs = [c for c in configs if all(n <= 65535 for n in grid(c.kwargs)[1:])]
+                self.tuners[place] = triton.autotune(configs=configs, key=sizes)(self.kernel)
+            self.tuners[place][grid](*arguments, **constants)
+
+        return launch
+
+
+def _tunable(kernel: typing.Any, *varied: str) -> typing.Any:
+    """The kernel; where AUTOTUNE is set, in the form that also tries other values of the blocks
+    `varied`. Triton's interpreter has nothing to time."""
+    if not AUTOTUNE or os.environ.get("TRITON_INTERPRET", "0") == "1":
+        return kernel
+    return _Autotuned(kernel, varied)
 
 
 def _row_tile(rows: int, cols: int, most: int) -> _Tile:
@@ -125,7 +185,7 @@ def _row_tile(rows: int, cols: int, most: int) -> _Tile:
     height = min(triton.next_power_of_2(max(rows, 1)), max(min(2048, most) // width, 1))
     if width >= cols:
         return _Tile(height, width, 4 if width <= 2048 else 8 if width <= 8192 else 16)
-    return _Tile(1, min(4096, most), 8)
+    return _Tile(1, min(8192, most), 16)
 
 
 def _check(
@@ -146,7 +206,8 @@ def _check(
 def _index_of(*tensors: torch.Tensor) -> tl.dtype:
     """Offsets need 64 bits where a tensor spans 2^31 elements."""
     spans = (sum((n - 1) * s for n, s in zip(t.shape, t.stride())) for t in tensors)
-    return tl.int64 if any(span >= 2**31 - 1 for span in spans) else tl.int32
+    most = max(max(spans), max(t.numel() for t in tensors))
+    return tl.int64 if most >= 2**31 - 16384 else tl.int32
 
 
 def _on(device: torch.device) -> typing.Any:
@@ -175,16 +236,16 @@ def softmax(x: torch.Tensor) -> torch.Tensor:
         rows, cols = P, D
         if rows:
             tile = _row_tile(rows, cols, _most(device, 19))
-            grid = (triton.cdiv(rows, tile.rows),)
+            grid = lambda meta: (triton.cdiv(rows, meta["BLOCK_ROWS"]),)
             if cols <= tile.cols:
-                _check_grid(device, grid)
-                _softmax_kernel[grid](
+                _check_grid(device, grid, BLOCK_ROWS=tile.rows, BLOCK_COLS=tile.cols)
+                _tunable(_softmax_kernel, "BLOCK_ROWS")[grid](
                     x, y, x.stride(0), x.stride(1), y.stride(0), y.stride(1), P, D, INDEX=index,
                     BLOCK_ROWS=tile.rows, BLOCK_COLS=tile.cols, num_warps=tile.warps,
                 )
             else:
-                _check_grid(device, grid)
-                _softmax_long_kernel[grid](
+                _check_grid(device, grid, BLOCK_ROWS=tile.rows, BLOCK_COLS=tile.cols)
+                _tunable(_softmax_long_kernel, "BLOCK_ROWS", "BLOCK_COLS")[grid](
                     x, y, x.stride(0), x.stride(1), y.stride(0), y.stride(1), P, D, INDEX=index,
                     BLOCK_ROWS=tile.rows, BLOCK_COLS=tile.cols, num_warps=tile.warps,
                 )
