@@ -70,10 +70,12 @@ KG_INLINE int64_t kg_min_i64(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-// Clamps an index to a dimension of `size` elements.
+// Clamps an index to a dimension of `size` elements, in a form that compilers keep free of
+// branches.
 KG_INLINE int64_t kg_clamp(int64_t index, int64_t size)
 {
-    int64_t below = index < size ? index : size - 1;
+    const int64_t last = size - 1;
+    int64_t below = index < last ? index : last;
     return below > 0 ? below : 0;
 }
 
