@@ -97,6 +97,16 @@ class Modules(unittest.TestCase):
                 with self.subTest(definition.name):
                     self.check(definition, text)
 
+    def test_casts_between_products(self) -> None:
+        """What a formula rounds on its way to another kernel lies in memory in that dtype."""
+        found = {d.name: d for d in definitions.read(Path(OPS) / "matmul.kg")}
+        for name, scratch in (("lora", "t"), ("mlp", "h")):
+            text = emit(found[name])
+            for dtype, full in (("f16", "float16"), ("bf16", "bfloat16"), ("f32", "float32")):
+                with self.subTest(name, dtype=dtype):
+                    self.assertRegex(text, rf"cast\({dtype}, {scratch}\[")
+                    self.assertRegex(text, rf"\b{scratch} = torch.empty\(.*dtype=torch.{full},")
+
     def test_checks_see_faults(self) -> None:
         """The checks above are worth something."""
         broken = ast.parse("import torch\ndef k(a, b): return c\ndef f(x): k[1](x)\n")

@@ -26,7 +26,7 @@ static void add_local(const struct kg_triton_host *host, const struct kg_tensor 
         kg_triton_host_size(text, host, tensor->dims[d]);
     }
     kg_text_format(text, "%s), dtype=%s, device=%s)\n", tensor->rank == 1 ? "," : "",
-                   kg_triton_torch_dtype(kg_triton_memory(tensor)), host->device);
+                   kg_triton_torch_dtype(kg_emit_tensor_dtype(tensor)), host->device);
 }
 
 static void add_locals(const struct kg_problem *problem, const struct kg_choice *choice,

@@ -81,7 +81,7 @@ static void add(struct call *call, const char *argument)
 static const char *tensor_argument(const struct kg_triton_host *host,
                                    const struct kg_tensor *tensor, struct kg_text *argument)
 {
-    const struct kg_dtype_info *info = &kg_dtypes[kg_triton_memory(tensor)];
+    const struct kg_dtype_info *info = &kg_dtypes[kg_emit_tensor_dtype(tensor)];
     kg_text_cut(argument, 0);
     kg_text_format(argument, info->is_float && info->bits == 8 ? "_bytes(%s)" : "%s",
                    host->tensors[tensor->id]);
@@ -104,7 +104,8 @@ void kg_triton_host_call(struct kg_text *text, const struct kg_triton_host *host
     for (int i = 0; i < problem->tensor_count; i++) {
         const struct kg_tensor *tensor = problem->tensors[i];
         // Packed tensors are bytes; kernels address their elements.
-        bool packed = kg_dtype_is_packed(kg_triton_memory(tensor)) && tensor->role == KG_ROLE_INPUT;
+        bool packed =
+            kg_dtype_is_packed(kg_emit_tensor_dtype(tensor)) && tensor->role == KG_ROLE_INPUT;
         for (int d = 0; d < tensor->rank; d++) {
             if (!kernel->strides[i][d])
                 continue;

@@ -8,6 +8,7 @@
 #define KG_GEN_TRITON_KERNEL_H
 
 #include "base/arena.h"
+#include "gen/shared/emit.h"
 #include "gen/shared/group.h"
 #include "gen/triton/triton_names.h"
 
@@ -135,9 +136,6 @@ const char *kg_triton_and(struct kg_triton_kernel *kernel, const char *a, const 
 // Names of Triton: "tl.float32".
 const char *kg_triton_type(enum kg_type type);
 const char *kg_triton_dtype(enum kg_dtype dtype);
-// How the elements of a tensor lie in memory that a kernel sees: 8-bit floats and packed integers
-// are bytes there.
-enum kg_dtype kg_triton_memory(const struct kg_tensor *tensor);
 // A param's name as a constant of the module: "EPS".
 void kg_triton_param(struct kg_text *text, const struct kg_op *op, const struct kg_size *param);
 void kg_triton_real(struct kg_text *text, double number, bool single);

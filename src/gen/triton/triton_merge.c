@@ -90,7 +90,7 @@ static bool add_strides(struct kg_text *text, const struct kg_triton_host *host,
     kg_text_add(text, ")");
     if (!moves)
         kg_text_cut(text, 0);
-    return !moves || !kg_dtype_is_packed(kg_triton_memory(tensor));
+    return !moves || !kg_dtype_is_packed(kg_emit_tensor_dtype(tensor));
 }
 
 static void add_once(struct kg_text *all, const struct kg_text *one)

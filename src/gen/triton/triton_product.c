@@ -7,7 +7,7 @@ static enum kg_dtype plain_dtype(const struct kg_contract_operand *operand)
     if (operand->count != 1 || operand->factors[0].divides ||
         operand->factors[0].expr->kind != KG_EXPR_READ)
         return KG_DTYPE_COUNT;
-    return kg_triton_memory(operand->factors[0].expr->tensor);
+    return kg_emit_tensor_dtype(operand->factors[0].expr->tensor);
 }
 
 static bool is_wide(enum kg_dtype dtype)
@@ -251,7 +251,7 @@ void kg_triton_product_bytes(struct kg_text *text, const struct kg_triton_host *
 // Whether the other operand's dtype has all values of an element, less or more than its zeros.
 static bool is_held(const struct kg_scaled_operand *scale, enum kg_dtype other)
 {
-    enum kg_dtype dtype = kg_triton_memory(scale->element->tensor);
+    enum kg_dtype dtype = kg_emit_tensor_dtype(scale->element->tensor);
     if (kg_dtypes[dtype].is_float)
         return true;
     int64_t least = kg_dtypes[dtype].is_signed ? -(1 << (kg_dtypes[dtype].bits - 1)) : 0;

@@ -8,11 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-enum kg_dtype kg_triton_memory(const struct kg_tensor *tensor)
-{
-    return tensor->role == KG_ROLE_LOCAL ? kg_type_dtype(tensor->compute) : tensor->type.dtype;
-}
-
 // ---- Index arithmetic ----
 
 static void print_index(struct kg_triton_kernel *kernel, struct kg_text *text,
@@ -264,7 +259,7 @@ static const char *other_of(struct kg_triton_kernel *kernel, const struct kg_acc
 {
     const struct kg_expr *pad = access->read->pad;
     const struct kg_tensor *tensor = access->tensor;
-    enum kg_dtype dtype = kg_triton_memory(tensor);
+    enum kg_dtype dtype = kg_emit_tensor_dtype(tensor);
     bool plain = kg_dtypes[dtype].bits > 8 || !kg_dtypes[dtype].is_float;
     if (pad->kind != KG_EXPR_NUMBER || pad->size || kg_dtype_is_packed(dtype) || !plain)
         return NULL;
@@ -286,7 +281,7 @@ static const char *other_of(struct kg_triton_kernel *kernel, const struct kg_acc
 static const char *converted(struct kg_triton_kernel *kernel, const struct kg_tensor *tensor,
                              const char *loaded)
 {
-    enum kg_dtype dtype = kg_triton_memory(tensor);
+    enum kg_dtype dtype = kg_emit_tensor_dtype(tensor);
     if (kg_dtypes[dtype].is_float && kg_dtypes[dtype].bits == 8)
         return kg_triton_format(kernel, "_from_%s(%s)", kg_dtypes[dtype].name, loaded);
     if (tensor->compute == KG_TYPE_BOOL)
@@ -342,7 +337,7 @@ static const char *load_text(struct kg_triton_kernel *kernel, const struct kg_te
                              const char *offset, const char *mask, const char *other,
                              const char *policy)
 {
-    enum kg_dtype dtype = kg_triton_memory(tensor);
+    enum kg_dtype dtype = kg_emit_tensor_dtype(tensor);
     const char *pointer = pointer_of(kernel, tensor);
     struct kg_text text = {0};
     if (kg_dtype_is_packed(dtype))
@@ -462,7 +457,7 @@ void kg_triton_store(struct kg_triton_kernel *kernel, const char *value, enum kg
 {
     const struct kg_nest *nest = kernel->nest;
     const struct kg_tensor *tensor = nest->output;
-    enum kg_dtype dtype = kg_triton_memory(tensor);
+    enum kg_dtype dtype = kg_emit_tensor_dtype(tensor);
     const char *pointer = pointer_of(kernel, tensor), *offset = NULL;
     bool used[KG_MAX_INDICES] = {false};
     for (int dim = 0; dim < nest->output_axes; dim++) {

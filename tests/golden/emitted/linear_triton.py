@@ -302,7 +302,7 @@ def _product_tile(
     shapes = [(128, 256), (128, 128), (64, 128), (64, 64), (64, 32)]
     if rows < 64:
         shapes = [(rows, 128), (rows, 64)]
-    if size > 2:  # float32 takes three products, and registers for their operands
+    if size > 2:  # float32 is multiplied without matrix units, from registers
         shapes = [s for s in shapes if s[0] * s[1] <= (128 * 128 if rows >= 64 else 32 * 64)]
     for height, width in shapes:
         height, width = min(height, rows), min(width, cols)
