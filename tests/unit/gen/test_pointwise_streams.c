@@ -1,0 +1,74 @@
+// Element-wise formulas on the host whose results are streamed: which are by rule, and that elements
+// gathered into streamed pieces are right, at sizes of whole pieces and of less.
+
+#include "family_bench.h"
+
+static struct bench bench;
+
+static const char take[] =
+    "op r(x: f32[P, D], at: i32[D]) -> (y: f32[P, D])\n{ y[p, d] = x[p, at[d]] }";
+static const char take_half[] =
+    "op r(x: f16[P, D], at: i32[D]) -> (y: f16[P, D])\n{ y[p, d] = x[p, at[d]] }";
+static const char take_rows[] =
+    "op r(x: f32[P, D], at: i32[P]) -> (y: f32[P, D])\n{ y[p, d] = x[at[p], d] }";
+static const char chain[] = "op r(x: f32[P, D]) -> (y: f32[P, D])\n{ y[p, d] = relu(x[p, d]) }";
+
+// Caches of 1 MiB for each of two cores, and of 32 MiB for both.
+static void test_choice(void)
+{
+    static const struct {
+        const char *text, *sizes;
+        bool streams;
+    } cases[] = {
+        {take, "P=4096 D=4096", true},   {take, "P=1024 D=1024", false},
+        {take, "P=200000 D=128", false}, {take_half, "P=8192 D=4096", false},
+        {chain, "P=4096 D=4096", true},  {chain, "P=1024 D=1024", true},
+        {chain, "P=64 D=1024", false},   {take_rows, "P=4096 D=4096", false},
+    };
+    struct kg_device_facts facts = bench.device->facts;
+    facts.cache[2] = 1 << 20;
+    facts.cache[3] = 32 << 20;
+    facts.units = 2;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct kg_config guess;
+        bench_define(&bench, cases[i].text, NULL);
+        struct kg_problem *problem = bench_problem(&bench, cases[i].sizes, false);
+        struct kg_group group = bench_group(problem);
+        const struct kg_match *match =
+            kg_match_find(kg_target_family(&kg_target_host, "pointwise"), &group, &facts, NULL);
+        CHECK(match != NULL);
+        match->family->guess(match, &guess);
+        if ((guess.value[1] > 0) != cases[i].streams)
+            fprintf(stderr, "%s\nat %s: stream=%lld\n", cases[i].text, cases[i].sizes,
+                    (long long)guess.value[1]);
+        CHECK((guess.value[1] > 0) == cases[i].streams);
+        kg_problem_free(problem);
+    }
+}
+
+static void test_gathered(const char *values)
+{
+    static const char *const sizes[] = {"P=1 D=1",  "P=3 D=95",   "P=9 D=1024",
+                                        "P=5 D=64", "P=1 D=5000", "P=0 D=64", NULL};
+    struct kg_config config;
+    bench_define(&bench, take, NULL);
+    struct kg_problem *problem = bench_problem(&bench, "P=9 D=1024", false);
+    bench_compile(&bench, problem, "pointwise", NULL);
+    CHECK(kg_config_read(&bench.space, values, &config));
+    CHECK(bench_compile(&bench, problem, "pointwise", &config));
+    for (int s = 0; sizes[s]; s++)
+        for (int kind = 0; kind < BENCH_INPUT_KINDS; kind++)
+            bench_run(&bench, sizes[s], false, (enum bench_inputs)kind);
+    kg_problem_free(problem);
+}
+
+int main(void)
+{
+    bench_open(&bench);
+    test_choice();
+    test_gathered("block=1024 stream=64 tile=0 ways=4");
+    test_gathered("block=1024 stream=128 tile=0 ways=1");
+    bench_close(&bench);
+    printf("%d checks, %d failed\n", test_checks, test_failures);
+    return test_failures != 0;
+}
