@@ -1,5 +1,5 @@
-// Element-wise formulas on the host whose results are streamed: which are by rule, and that elements
-// gathered into streamed pieces are right, at sizes of whole pieces and of less.
+// Element-wise formulas on the host whose results are streamed: which are by rule, and that
+// elements gathered into streamed pieces are right, at sizes of whole pieces and of less.
 
 #include "family_bench.h"
 
@@ -48,8 +48,8 @@ static void test_choice(void)
 
 static void test_gathered(const char *values)
 {
-    static const char *const sizes[] = {"P=1 D=1",  "P=3 D=95",   "P=9 D=1024",
-                                        "P=5 D=64", "P=1 D=5000", "P=0 D=64", NULL};
+    static const char *const sizes[] = {"P=1 D=1",    "P=3 D=95", "P=9 D=1024", "P=5 D=64",
+                                        "P=1 D=5000", "P=0 D=64", NULL};
     struct kg_config config;
     bench_define(&bench, take, NULL);
     struct kg_problem *problem = bench_problem(&bench, "P=9 D=1024", false);
