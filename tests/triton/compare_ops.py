@@ -51,8 +51,8 @@ def shrink(module, small: bool) -> None:
     for name in [n for n in vars(module) if n.endswith("_tile") and callable(getattr(module, n))]:
         original = getattr(getattr(module, name), "original", getattr(module, name))
 
-        def choose(*arguments, original=original):
-            tile = original(*arguments)
+        def choose(*arguments, original=original, **named):
+            tile = original(*arguments, **named)
             caps = {"rows": 2, "cols": 4, "m": 16, "n": 16, "k": 16}
             if hasattr(tile, "splits"):
                 tile = tile._replace(splits=4)
