@@ -12,6 +12,7 @@
 enum cli_exit {
     CLI_DONE = 0,
     CLI_REFUSED = 1,      // the accuracy gate rejected the kernel
+    CLI_DIFFERENT = 1,    // 'diff': the definitions do not mean the same
     CLI_BAD_INPUT = 2,    // bad usage, bad definition, bad file
     CLI_MISSING = 3,      // the machine lacks something
     CLI_SLOW = 4,         // the kernel is right, and slower than the goal

@@ -30,6 +30,14 @@ const struct cli_command cli_commands[] = {
      "  kernelgen check ops/bias_relu.kg\n"
      "  kernelgen check ops/softmax.kg --op softmax --size P=1024,D=513 --lang zh\n",
      SUBJECT_OPTIONS | CLI_OUT | CLI_LANG, 1, 1, "*.kg", NULL, cli_check},
+    {"diff", "OLD.kg NEW.kg [--op NAME]", "which kind of change, and what must be regenerated",
+     "Compares two versions of a definition, op by op, by what they mean: a difference is one of\n"
+     "interface, formula, parameter or goal, or only of how it is written. Below it stands what\n"
+     "must be made again: files of the bundle (both versions are emitted and compared), kernels,\n"
+     "records. Exit status 0: they mean the same; 1: they differ; 2: one cannot be read.\n\n"
+     "  kernelgen diff old/softmax.kg ops/softmax.kg\n"
+     "  kernelgen diff old/softmax.kg ops/softmax.kg --op softmax --json\n",
+     CLI_OP | CLI_JSON, 2, 2, "*.kg", "*.kg", cli_diff},
     {"emit", "OP.kg --target host|cuda|ptx|triton|bundle [OPTIONS]",
      "the generated source on stdout",
      "For the host, one file that compiles alone; its entry is a plain C function with the op's\n"

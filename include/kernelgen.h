@@ -184,6 +184,22 @@ KG_API const char *kg_op_name(const struct kg_op *op);
 // The sizes of an op, without params, in the order of their first appearance; NULL beyond the last.
 KG_API const char *kg_op_size_name(const struct kg_op *op, int index);
 
+// A text to compare, and the name of its file, for places. This struct will not grow.
+struct kg_definitions {
+    const char *file;
+    const char *text;
+    size_t length;
+};
+
+// Compares two versions of a text op by op: which differences are of the interface, of the formula,
+// of a param's default, of the goal, or only of how it is written, and what has to be made again:
+// files of the bundle (with default dtypes and params), kernels, records (docs/bundle.md). `name`:
+// only this op; NULL: all. A table, or JSON. `*differs`: they do not mean the same.
+KG_API enum kg_status kg_definitions_compare(struct kg_context *context,
+                                             const struct kg_definitions *before,
+                                             const struct kg_definitions *after, const char *name,
+                                             bool json, bool *differs, char **text);
+
 // ---- Problems
 
 // {"T", "f16"}, {"P", "4096"}, {"eps", "1e-6"}: a dtype variable, a size or a param. This struct

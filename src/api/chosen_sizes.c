@@ -12,6 +12,17 @@
 #define WINDOW 3
 #define LONG 1024
 
+void kg_take_goal_sizes(const struct kg_op *op, int64_t *sizes)
+{
+    const struct kg_shapes *shapes = op->goal.tune.row_count ? &op->goal.tune : &op->goal.verify;
+    int row = op->goal.tune.row_count ? 0 : shapes->row_count - 1;
+    for (int i = 0; i < shapes->size_count && row >= 0; i++) {
+        int64_t *size = &sizes[shapes->sizes[i]->id];
+        if (*size < 0)
+            *size = shapes->rows[row * shapes->size_count + i];
+    }
+}
+
 static bool is_missing(const struct kg_op *op, const int64_t *sizes, int size)
 {
     return !op->sizes[size]->is_param && sizes[size] < 0;

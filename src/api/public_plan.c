@@ -1,5 +1,6 @@
 // Plans, and all stages in one call: see the public header.
 
+#include "api/emitted.h"
 #include "api/sized.h"
 
 #include "flow/explain.h"
@@ -267,22 +268,12 @@ enum kg_status kg_problem_source(const struct kg_problem *problem, struct kg_dev
 enum kg_status kg_problem_emit(const struct kg_problem *problem, const char *target, char **text)
 {
     struct kg_context *context = kg_api_context(problem);
-    static const struct kg_device_facts unknown; // programs that run the source know their device
-    struct kg_choice choice;
     struct kg_text written = {0};
     enum kg_status status = KG_API_NEEDS(context, problem, target, text);
     if (status != KG_OK)
         return status;
     *text = NULL;
-    const struct kg_target *found = kg_target_find(target);
-    if (!found || !found->only_emits)
-        return kg_error_set(&context->error, KG_ERROR_ARGUMENT,
-                            found ? "\"%s\" is the target of a device: use kg_problem_source"
-                                  : "there is no target \"%s\"",
-                            target);
-    kg_choice_guess(problem, &unknown, found, &choice);
-    if (!found->standalone(problem, &choice, &unknown, &written))
-        status = kg_error_memory(&context->error, "the source of a problem");
+    status = kg_api_emit(problem, target, &written, &context->error);
     return kg_api_give(context, status, &written, text);
 }
 

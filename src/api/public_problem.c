@@ -231,19 +231,6 @@ static enum kg_status bind_all(struct kg_context *context, const char *function,
     return status;
 }
 
-// Sizes nobody bound: from the goal's first `tune` row, else from its last `verify` row.
-static void bind_by_goal(const struct kg_op *op, struct bound *bound)
-{
-    const struct kg_shapes *shapes = op->goal.tune.row_count ? &op->goal.tune : &op->goal.verify;
-    int row = op->goal.tune.row_count ? 0 : shapes->row_count - 1;
-    if (row >= 0)
-        for (int i = 0; i < shapes->size_count; i++) {
-            int64_t *size = &bound->sizes[shapes->sizes[i]->id];
-            if (*size < 0)
-                *size = shapes->rows[row * shapes->size_count + i];
-        }
-}
-
 // Sizes that the goal does not bind either are chosen by rule, and told.
 static enum kg_status bind_by_rule(struct kg_context *context, const struct kg_op *instance,
                                    struct bound *bound)
@@ -292,7 +279,7 @@ enum kg_status kg_problem_create(struct kg_context *context, const struct kg_op 
     *problem = NULL;
     status = bind_all(context, __func__, op, bindings, count, &bound);
     if (status == KG_OK)
-        bind_by_goal(op, &bound);
+        kg_take_goal_sizes(op, bound.sizes);
     if (status == KG_OK && !(owner = create_owner(op)))
         status = kg_error_memory(&context->error, "a problem");
     if (status == KG_OK)

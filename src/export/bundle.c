@@ -24,8 +24,10 @@ enum kg_status kg_bundle_open(const struct kg_problem *problem, struct kg_bundle
                                           strlen(instance->source), &file, error);
     if (status == KG_OK)
         status = kg_lang_select(file, instance->name, &generic, error);
-    if (status == KG_OK)
+    if (status == KG_OK) {
+        generic->description = instance->description;
         bundle->generic = generic;
+    }
     return status;
 }
 
@@ -35,12 +37,12 @@ void kg_bundle_close(struct kg_bundle *bundle)
     *bundle = (struct kg_bundle){0};
 }
 
-static enum kg_status publish(const struct kg_bundle *bundle, enum kg_bundle_role role,
-                              const char *folder, const struct kg_text *text, struct kg_text *names,
+static enum kg_status publish(const char *op, enum kg_bundle_role role, const char *folder,
+                              const struct kg_text *text, struct kg_text *names,
                               struct kg_error *error)
 {
     struct kg_text path = {0};
-    kg_text_format(&path, "%s/%s%s", folder, bundle->instance->name, kg_bundle_roles[role].suffix);
+    kg_text_format(&path, "%s/%s%s", folder, op, kg_bundle_roles[role].suffix);
     enum kg_status status =
         path.failed
             ? kg_error_memory(error, "a path")
@@ -51,11 +53,10 @@ static enum kg_status publish(const struct kg_bundle *bundle, enum kg_bundle_rol
     return status;
 }
 
-enum kg_status kg_bundle_write(const struct kg_problem *problem, const char *triton,
-                               const char *folder, struct kg_text *names, struct kg_error *error)
+enum kg_status kg_bundle_emit(const struct kg_problem *problem, const char *triton,
+                              struct kg_text texts[KG_BUNDLE_COUNT], struct kg_error *error)
 {
     struct kg_bundle bundle;
-    struct kg_text texts[KG_BUNDLE_COUNT] = {0};
     enum kg_status status = kg_bundle_open(problem, &bundle, error);
     kg_text_add(&texts[KG_BUNDLE_TRITON], triton ? triton : "");
     if (status == KG_OK)
@@ -64,13 +65,21 @@ enum kg_status kg_bundle_write(const struct kg_problem *problem, const char *tri
         status = kg_bundle_accuracy(&bundle, &texts[KG_BUNDLE_ACCURACY], error);
     if (status == KG_OK)
         status = kg_bundle_performance(&bundle, &texts[KG_BUNDLE_PERFORMANCE], error);
+    kg_bundle_close(&bundle);
+    return status;
+}
+
+enum kg_status kg_bundle_write(const struct kg_problem *problem, const char *triton,
+                               const char *folder, struct kg_text *names, struct kg_error *error)
+{
+    struct kg_text texts[KG_BUNDLE_COUNT] = {0};
+    enum kg_status status = kg_bundle_emit(problem, triton, texts, error);
     if (status == KG_OK)
         status = kg_files_make_folder(folder, error);
     for (int role = 0; role < KG_BUNDLE_COUNT && status == KG_OK; role++)
         if (texts[role].length)
-            status = publish(&bundle, role, folder, &texts[role], names, error);
+            status = publish(problem->op->name, role, folder, &texts[role], names, error);
     for (int role = 0; role < KG_BUNDLE_COUNT; role++)
         kg_text_free(&texts[role]);
-    kg_bundle_close(&bundle);
     return status;
 }

@@ -40,6 +40,10 @@ enum kg_status kg_bundle_accuracy(const struct kg_bundle *bundle, struct kg_text
 enum kg_status kg_bundle_performance(const struct kg_bundle *bundle, struct kg_text *text,
                                      struct kg_error *error);
 
+// The texts of the files. `triton` is that of the first. Free them even after a failure.
+enum kg_status kg_bundle_emit(const struct kg_problem *problem, const char *triton,
+                              struct kg_text texts[KG_BUNDLE_COUNT], struct kg_error *error);
+
 // Writes the files to a folder, which is made if necessary; each appears whole. `triton` is the
 // text of the first. `names` receives their paths, a line each.
 enum kg_status kg_bundle_write(const struct kg_problem *problem, const char *triton,

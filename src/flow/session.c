@@ -41,8 +41,7 @@ static void print_layout(struct kg_text *text, const struct kg_problem *problem)
     }
 }
 
-// What determines the results of a kernel: the definition's text and its bound params.
-static struct kg_hash hash_definition(const struct kg_op *op)
+struct kg_hash kg_session_definition(const struct kg_op *op)
 {
     struct kg_hash hash = kg_hash_bytes(op->source, strlen(op->source));
     for (int i = 0; i < op->size_count; i++) {
@@ -85,7 +84,7 @@ enum kg_status kg_session_key_make(const struct kg_problem *problem, const struc
     kg_session_key_here(device, key);
     struct kg_text text = {0};
     key->op = problem->op->name;
-    key->definition = hash_definition(problem->op);
+    key->definition = kg_session_definition(problem->op);
     kg_session_print_dtypes(&text, problem->op);
     key->dtypes = keep(arena, &text);
     kg_session_print_sizes(&text, problem);

@@ -36,6 +36,9 @@ struct kg_session_key {
     struct kg_key key;
 };
 
+// What a record knows of a definition, and is found by: its text, comments included, and the values
+// of its params; the defaults where they are not bound.
+struct kg_hash kg_session_definition(const struct kg_op *op);
 enum kg_status kg_session_key_make(const struct kg_problem *problem, const struct kg_device *device,
                                    const struct kg_protocol *protocol, struct kg_session_key *key,
                                    struct kg_error *error);

@@ -326,6 +326,7 @@ static void check_shapes(struct kg_check *check, const struct kg_syntax_shapes *
 {
     if (!from->keyword)
         return;
+    shapes->span = from->keyword->span;
     check_row_sizes(check, from, shapes);
     for (int s = 0; s < check->op->size_count; s++) {
         bool listed = check->op->sizes[s]->is_param;
@@ -356,18 +357,23 @@ static void check_goal(struct kg_check *check)
     if (from->baseline) {
         goal->baseline_kind = from->baseline_kind->text;
         goal->baseline = from->baseline->text;
+        goal->baseline_span = from->baseline->span;
     }
+    if (from->speedup)
+        goal->speedup_span = from->speedup->span;
     if (from->speedup && !(goal->speedup > 0))
         kg_lang_fail(check->job, from->speedup->span, NULL, "a speedup is more than 0");
     if (from->rounds) {
         if (from->rounds->integer > 1000)
             kg_lang_fail(check->job, from->rounds->span, NULL, "at most 1000 rounds");
         goal->rounds = (int)from->rounds->integer;
+        goal->rounds_span = from->rounds->span;
     }
     for (int i = 0; i < KG_DTYPE_COUNT; i++)
         if (from->tolerance[i][0])
-            goal->tolerance[i] = (struct kg_tolerance){true, from->tolerance[i][0]->number,
-                                                       from->tolerance[i][1]->number};
+            goal->tolerance[i] =
+                (struct kg_tolerance){true, from->tolerance[i][0]->number,
+                                      from->tolerance[i][1]->number, from->tolerance[i][0]->span};
     check_shapes(check, &from->verify, &goal->verify);
     check_shapes(check, &from->tune, &goal->tune);
     kg_lang_check_ranges(check);

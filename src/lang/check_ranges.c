@@ -107,8 +107,12 @@ static void check_range(struct kg_check *check, const struct kg_syntax_range *fr
 {
     const struct kg_tensor *tensor = find_input(check, from->name);
     struct kg_range *range = &check->op->goal.ranges[tensor->id];
-    *range = (struct kg_range){true, value_of(&from->low), value_of(&from->high),
-                               integer_of(&from->low), integer_of(&from->high)};
+    *range = (struct kg_range){true,
+                               value_of(&from->low),
+                               value_of(&from->high),
+                               integer_of(&from->low),
+                               integer_of(&from->high),
+                               from->name->span};
     if (range->low > range->high || (isinf(range->low) && range->low == range->high))
         kg_lang_fail(check->job, from->span, "help: the smaller end stands first, as in -1..1",
                      "an empty range");

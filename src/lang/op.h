@@ -152,6 +152,7 @@ struct kg_statement {
 
 // Rows of sizes: `verify P D = 1 1, 7 513`.
 struct kg_shapes {
+    struct kg_span span; // of the keyword
     int size_count;
     const struct kg_size *sizes[KG_MAX_SIZES];
     int row_count;
@@ -162,6 +163,7 @@ struct kg_tolerance {
     bool given;
     double relative;
     double absolute;
+    struct kg_span span; // of the relative one
 };
 
 // Of the values of an input, ends included: `verify x in 0..1`. An end may be infinite.
@@ -171,6 +173,7 @@ struct kg_range {
     double high;
     int64_t least; // of integers
     int64_t most;
+    struct kg_span span; // of the input's name
 };
 
 struct kg_goal {
@@ -179,6 +182,8 @@ struct kg_goal {
     const char *baseline;      // its text
     double speedup;            // 1.0 unless written
     int rounds;                // 5 unless written
+    // Where these stand; without a line where they were not written.
+    struct kg_span baseline_span, speedup_span, rounds_span;
     struct kg_tolerance tolerance[KG_DTYPE_COUNT];
     struct kg_shapes verify;
     struct kg_shapes tune;

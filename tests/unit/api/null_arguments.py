@@ -19,7 +19,8 @@ PTX = (b".version 8.0\n.target sm_90\n.address_size 64\n"
 # Pointers that the header says may be NULL.
 OPTIONAL = {
     "kg_context_create": {"options"}, "kg_dtype_numpy": {"is_raw"}, "kg_context_device": {"name"},
-    "kg_op_parse": {"name"}, "kg_problem_document": {"device", "language"},
+    "kg_op_parse": {"name"}, "kg_definitions_compare": {"name"},
+    "kg_problem_document": {"device", "language"},
     "kg_plan_execute": {"stream"}, "kg_plan_execute_sized": {"stream"},
     "kg_build": {"options", "plan"}, "kg_assembly_read": {"name"},
     "kg_assembly_add_log": {"matched"}, "kg_assembly_use_fit": {"family"},
