@@ -75,6 +75,33 @@ static const struct kg_size *find_size(const struct kg_op *op, const struct kg_s
     return found && found->is_param == like->is_param ? found : NULL;
 }
 
+// The next param from `*place` on that the other op does not have; NULL: none.
+static const struct kg_size *next_lost(const struct kg_op *op, const struct kg_op *other,
+                                       int *place)
+{
+    while (*place < op->size_count) {
+        const struct kg_size *size = op->sizes[(*place)++];
+        if (size->is_param && !find_size(other, size))
+            return size;
+    }
+    return NULL;
+}
+
+// As many params are gone as are new: they have other names, in the same order.
+static void match_params(struct kg_comparison *comparison)
+{
+    const struct kg_op *before = comparison->before, *after = comparison->after;
+    int gone = 0, fresh = 0, place = 0;
+    while (next_lost(before, after, &place))
+        gone++;
+    for (place = 0; next_lost(after, before, &place);)
+        fresh++;
+    const struct kg_size *old;
+    int other = 0;
+    for (place = 0; gone == fresh && (old = next_lost(before, after, &place));)
+        comparison->sizes[old->id] = next_lost(after, before, &other);
+}
+
 void kg_difference_match_names(struct kg_comparison *comparison)
 {
     const struct kg_op *before = comparison->before, *after = comparison->after;
@@ -82,6 +109,7 @@ void kg_difference_match_names(struct kg_comparison *comparison)
     match_tensors(comparison, KG_ROLE_OUTPUT);
     for (int i = 0; i < before->size_count; i++)
         comparison->sizes[i] = find_size(after, before->sizes[i]);
+    match_params(comparison);
     for (int i = 0; i < before->typevar_count; i++)
         comparison->typevars[i] = kg_lang_find_typevar(after, before->typevars[i]->name);
     for (int i = 0; i < before->input_count + before->output_count; i++)
@@ -252,7 +280,7 @@ static void compare_size(struct kg_comparison *comparison, const struct kg_size 
     if (strcmp(old->name, new->name) != 0)
         kg_difference_add(comparison, KG_DIFFERENCE_INTERFACE, side, other, "name of %s %s", word,
                           old->name);
-    else if (old->is_param && strcmp(side.text, other.text) != 0)
+    if (old->is_param && strcmp(side.text + strlen(old->name), other.text + strlen(new->name)) != 0)
         kg_difference_add(comparison, KG_DIFFERENCE_PARAMETER, side, other, "default of %s",
                           old->name);
 }

@@ -71,7 +71,16 @@ __attribute__((constructor)) static void end(void)
 
 UNUSED_KG = "op f(x: f32[N], b: f32[N]) -> (y: f32[N])\n{ y[i] = 2 * x[i] }\n"
 DIFFERENCE_KG = "op difference(x: f32[N]) -> (y: f32[N])\n{\n    y[i] = x[i + 1] - x[i]\n}\n"
-EXPECTED_STATUS = {r"check difference\.kg": 2}  # of what documents show failing
+OLD_KG = """# Scales every element.
+op scale(x: T[P, D]) -> (y: T[P, D])
+param factor = 2
+where T in f16 f32
+{
+    y[p, d] = x[p, d] * factor
+}
+goal { speedup 1.0  tune P D = 64 512 }
+"""
+EXPECTED_STATUS = {r"check difference\.kg": 2, r"kernelgen diff": 1}  # of what documents show failing
 
 failures = []
 
@@ -137,6 +146,8 @@ def lay_out(folder, document):
     (folder / "ends.c").write_text(ENDS_C)
     (folder / "unused.kg").write_text(UNUSED_KG)
     (folder / "difference.kg").write_text(DIFFERENCE_KG)
+    (folder / "old.kg").write_text(OLD_KG)
+    (folder / "new.kg").write_text(OLD_KG.replace("factor = 2", "factor = 3"))
     if document == "README.md":  # of the first dtype
         run(folder, "kernelgen emit ops/bias_relu.kg --target host --out mine.c".split())
     else:

@@ -1,6 +1,7 @@
 // Every allocation of the language fails once, and once with all that follow.
 
 #include "faults/fail_alloc.h"
+#include "lang/difference.h"
 #include "lang/lang.h"
 #include "test.h"
 
@@ -14,6 +15,14 @@ static const char *const good =
     "  y[p, d] = e[p, d] / ((sum(d) e[p, d]) + eps) }\n"
     "goal { baseline torch \"a\" verify P D = 1 1, 7 513 }\n"
     "op g(x: f32[N]) -> (y: f32[N]) { y[i] = x[i] }\n";
+static const char *const changed =
+    "# Softmax with another bias.\n"
+    "op f(z: T[P, D], b: S[D, D]) -> (y: T[P, D]) where T in f16 f32, S in f32 param eps = 1e-6 {\n"
+    "  top[p] = min(d) z[p, d]\n"
+    "  y[p, d] = exp(z[p, d] + b[d, d] - top[p]) + eps }\n"
+    "goal { baseline torch \"b\" verify P D = 1 1, 7 514 verify z in 0..1 tolerance f16 1e-2 1e-2 "
+    "}\n"
+    "op h(x: f32[N]) -> (y: f32[N]) { y[i] = x[i] }\n";
 static const char *const bad = "op f(x: f32[N]) -> (y: f32[N]) { y[i] = x[i, i] }";
 static const char *const unknown = "op f(x: f32[N]) -> (y: f32[N]) { y[i] = rellu(x[i]) }";
 
@@ -33,7 +42,19 @@ static enum kg_status use(const char *text, struct kg_arena *arena, struct kg_er
     return kg_lang_instantiate(arena, op, &bindings, &instance, error);
 }
 
-static void check(const char *text, enum kg_status normal)
+// Parses both, and compares them.
+static enum kg_status compare(const char *text, struct kg_arena *arena, struct kg_error *error)
+{
+    struct kg_file *before, *after;
+    struct kg_file_difference difference;
+    enum kg_status status = kg_lang_parse(arena, "t.kg", good, strlen(good), &before, error);
+    if (status == KG_OK)
+        status = kg_lang_parse(arena, "u.kg", text, strlen(text), &after, error);
+    return status == KG_OK ? kg_lang_compare(arena, before, after, &difference, error) : status;
+}
+
+static void check(enum kg_status (*work)(const char *, struct kg_arena *, struct kg_error *),
+                  const char *text, enum kg_status normal)
 {
     for (int all = 0; all < 2; all++)
         for (long n = 1; fail_alloc_sweep(n); n++) {
@@ -43,7 +64,7 @@ static void check(const char *text, enum kg_status normal)
                 fail_alloc_from(n);
             else
                 fail_alloc_at(n);
-            enum kg_status status = use(text, &arena, &error);
+            enum kg_status status = work(text, &arena, &error);
             fail_alloc_never();
             CHECK(status == normal || (status == KG_ERROR_MEMORY && fail_alloc_happened()));
             CHECK(status == KG_OK || error.text[0]);
@@ -53,13 +74,18 @@ static void check(const char *text, enum kg_status normal)
 
 static void test_good(void)
 {
-    check(good, KG_OK);
+    check(use, good, KG_OK);
 }
 
 static void test_bad(void)
 {
-    check(bad, KG_ERROR_DEFINITION);
-    check(unknown, KG_ERROR_DEFINITION);
+    check(use, bad, KG_ERROR_DEFINITION);
+    check(use, unknown, KG_ERROR_DEFINITION);
 }
 
-TEST_MAIN(test_good, test_bad)
+static void test_compared(void)
+{
+    check(compare, changed, KG_OK);
+}
+
+TEST_MAIN(test_good, test_bad, test_compared)

@@ -2,6 +2,7 @@
 // again, and print the same.
 
 #include "fuzz/fuzz.h"
+#include "lang/difference.h"
 #include "lang/lang.h"
 
 #include <string.h>
@@ -72,6 +73,29 @@ static void check_print(const struct kg_op *op)
     kg_arena_free(&arena);
 }
 
+// A text is no different from itself, and differs from others in some way that can be said.
+static void check_difference(const struct kg_file *file, const char *text)
+{
+    static const char other[] = "op f(x: T[P, D], b: T[D]) -> (y: T[P, D]) where T in f16 f32\n"
+                                "param eps = 1e-5 { m[p] = max(d) x[p, d]\n"
+                                "y[p, d] = x[p, d] - m[p] + b[d] * eps }\n";
+    struct kg_arena arena = {0};
+    struct kg_error error = {0};
+    struct kg_file *again, *another;
+    struct kg_file_difference difference;
+    FUZZ_CHECK(kg_lang_parse(&arena, "again", text, strlen(text), &again, &error) == KG_OK);
+    FUZZ_CHECK(kg_lang_compare(&arena, file, again, &difference, &error) == KG_OK);
+    FUZZ_CHECK(difference.op_count == file->op_count);
+    for (int i = 0; i < difference.op_count; i++) {
+        FUZZ_CHECK(!kg_difference_has_meaning(&difference.ops[i]));
+        FUZZ_CHECK(!difference.ops[i].differences[KG_DIFFERENCE_TEXT]);
+    }
+    FUZZ_CHECK(kg_lang_parse(&arena, "other", other, strlen(other), &another, &error) == KG_OK);
+    FUZZ_CHECK(kg_lang_compare(&arena, file, another, &difference, &error) == KG_OK);
+    FUZZ_CHECK(kg_lang_compare(&arena, another, file, &difference, &error) == KG_OK);
+    kg_arena_free(&arena);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct kg_arena arena = {0};
@@ -92,6 +116,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         struct kg_text text = {0};
         print_op(&text, instance);
         kg_text_free(&text);
+    }
+    if (status == KG_OK && memchr(data, 0, size) == NULL) {
+        char *text = malloc(size + 1);
+        memcpy(text, data, size);
+        text[size] = '\0';
+        check_difference(file, text);
+        free(text);
     }
     kg_arena_free(&arena);
     return 0;

@@ -288,6 +288,7 @@ bool kg_gen_standalone_triton(const struct kg_problem *problem, const struct kg_
                 kg_lang_parse(&module->arena, problem->op->file, text, strlen(text), &file,
                               &ignored) == KG_OK;
     if (done) {
+        file->ops[0]->description = problem->op->description;
         module->op = file->ops[0];
         module->instance = problem->op;
         kg_lang_default_bindings(problem->op, bindings);
