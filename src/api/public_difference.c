@@ -101,7 +101,7 @@ static enum kg_status find_changed_files(struct kg_arena *arena, const struct kg
     enum kg_file_fate fates[KG_BUNDLE_COUNT];
     struct kg_error why = {0};
     enum kg_status status = compare_files(op, false, &code, &why);
-    if (status == KG_OK)
+    if (status == KG_OK && strcmp(op->before->description, op->after->description) != 0)
         status = compare_files(op, true, &texts, &why);
     if (status == KG_ERROR_MEMORY)
         return kg_error_memory(error, "a comparison");
