@@ -8,8 +8,13 @@ static enum cli_exit show(struct cli *cli, const struct kg_problem *definition)
     int findings = 0;
     enum kg_status status = kg_bundle_consistency(cli->context, cli->options.words[0], definition,
                                                   cli->options.json, &findings, &text);
-    if (status != KG_OK)
-        return cli_fail(cli, status);
+    if (status != KG_OK) {
+        enum cli_exit exit_status = cli_fail(cli, status);
+        if (status == KG_ERROR_ARGUMENT)
+            fprintf(stderr, "  help: 'kernelgen emit OP.kg --target bundle --out FOLDER' writes "
+                            "a bundle\n");
+        return exit_status;
+    }
     if (cli->options.json)
         cli_json_begin();
     cli_say(stdout, "%s", text);

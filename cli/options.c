@@ -306,7 +306,7 @@ void cli_overview(void)
            "Usage: kernelgen COMMAND [ARGUMENTS]\n\n",
            kg_version());
     for (const struct cli_command *command = cli_commands; command->name; command++)
-        printf("  %-12s %s\n", command->name, command->summary);
+        printf("  %-13s %s\n", command->name, command->summary);
     printf("\n'kernelgen COMMAND --help' tells more, with examples. Start with\n\n"
            "  kernelgen build ops/bias_relu.kg\n");
 }

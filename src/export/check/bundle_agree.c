@@ -15,8 +15,7 @@
 #define BOTH (ROLE(TRITON) | ROLE(BASELINE))
 #define THREE (BOTH | ROLE(ACCURACY))
 #define ALL (THREE | ROLE(PERFORMANCE))
-#define SIGNATURE                                                                                  \
-    (FACT(POSITIONAL_COUNT) | FACT(POSITIONAL) | FACT(KEYWORD_COUNT) | FACT(KEYWORD))
+#define SIGNATURE (FACT(POSITIONAL_COUNT) | FACT(POSITIONAL) | FACT(KEYWORD_COUNT) | FACT(KEYWORD))
 
 // Facts follow one another so that what silences stands before what it silences.
 const struct kg_bundle_fact_info kg_bundle_facts_info[KG_FACT_COUNT] = {
@@ -26,15 +25,13 @@ const struct kg_bundle_fact_info kg_bundle_facts_info[KG_FACT_COUNT] = {
                          "emit the bundle again from the definition that is meant"},
     [KG_FACT_POSITIONAL_COUNT] = {"inputs", "the number of inputs", THREE, 0, KG_BUNDLE_INTERFACE,
                                   "give all files the same parameters"},
-    [KG_FACT_POSITIONAL] = {"input", "input %s", THREE, FACT(POSITIONAL_COUNT),
-                            KG_BUNDLE_INTERFACE,
+    [KG_FACT_POSITIONAL] = {"input", "input %s", THREE, FACT(POSITIONAL_COUNT), KG_BUNDLE_INTERFACE,
                             "give the inputs the same names in the same order"},
     [KG_FACT_KEYWORD_COUNT] = {"keywords", "the number of keyword parameters of type %s", THREE,
                                FACT(POSITIONAL_COUNT), KG_BUNDLE_INTERFACE,
                                "give all files the same parameters behind the \"*\""},
     [KG_FACT_KEYWORD] = {"keyword", "keyword parameter %s", THREE, FACT(KEYWORD_COUNT),
-                         KG_BUNDLE_INTERFACE,
-                         "give the keywords the same names in the same order"},
+                         KG_BUNDLE_INTERFACE, "give the keywords the same names in the same order"},
     [KG_FACT_ANNOTATION] = {"annotation", "the type of parameter %s", BOTH, SIGNATURE,
                             KG_BUNDLE_INTERFACE, "annotate it alike"},
     [KG_FACT_DEFAULT] = {"default", "the default of parameter %s", BOTH, SIGNATURE,
@@ -49,9 +46,8 @@ const struct kg_bundle_fact_info kg_bundle_facts_info[KG_FACT_COUNT] = {
                        "accept the same dtypes"},
     [KG_FACT_PACKED] = {"packing", "the packing of %s", THREE, SIGNATURE, KG_BUNDLE_INTERFACE,
                         "two elements a byte, or one, in all files"},
-    [KG_FACT_EXTENT] = {"extent", "the extent of %s", 0,
-                        SIGNATURE | FACT(CONSTANT) | FACT(RANK), KG_BUNDLE_INTERFACE,
-                        "require the same sizes to be equal"},
+    [KG_FACT_EXTENT] = {"extent", "the extent of %s", 0, SIGNATURE | FACT(CONSTANT) | FACT(RANK),
+                        KG_BUNDLE_INTERFACE, "require the same sizes to be equal"},
     [KG_FACT_OUTPUT_COUNT] = {"outputs", "the number of outputs", ROLE(ACCURACY), 0,
                               KG_BUNDLE_INTERFACE, "return the same outputs"},
     [KG_FACT_OUTPUT_DTYPE] = {"output dtype", "the dtype of output %s", ROLE(ACCURACY),
@@ -252,17 +248,17 @@ static void report_absence(const struct group *group, const struct kg_bundle_sta
     }
     bool is_removed = facts->sources[KG_BUNDLE_DEFINITION].given && right->fact == KG_FACT_CONSTANT;
     if (is_removed && is_shared && !(stated & 1u << KG_BUNDLE_DEFINITION)) {
-        kg_bundle_find(facts, (struct kg_bundle_finding){
-                                  .role = right->role,
-                                  .place = right->place,
-                                  .message = kg_arena_format(facts->arena,
-                                                             "the definition no longer has %s",
-                                                             subject_words(group)),
-                                  .advice = info_of(group)->advice,
-                                  .other_role = -1,
-                                  .is_definition = true,
-                                  .fact = right->fact,
-                              });
+        kg_bundle_find(
+            facts, (struct kg_bundle_finding){
+                       .role = right->role,
+                       .place = right->place,
+                       .message = kg_arena_format(facts->arena, "the definition no longer has %s",
+                                                  subject_words(group)),
+                       .advice = info_of(group)->advice,
+                       .other_role = -1,
+                       .is_definition = true,
+                       .fact = right->fact,
+                   });
     }
 }
 
@@ -324,6 +320,5 @@ void kg_bundle_agree(struct kg_bundle_facts *facts)
         struct group group = {facts, sorted + first, end - first};
         agree(&group);
     }
-    qsort(facts->findings, (size_t)facts->finding_count, sizeof *facts->findings,
-          compare_findings);
+    qsort(facts->findings, (size_t)facts->finding_count, sizeof *facts->findings, compare_findings);
 }

@@ -9,8 +9,8 @@
 static void fill(struct kg_bundle_facts *facts, struct kg_bundle_source *source, const char *path,
                  const char *text, size_t length)
 {
-    *source = (struct kg_bundle_source){
-        .path = path, .text = text, .length = length, .given = true};
+    *source =
+        (struct kg_bundle_source){.path = path, .text = text, .length = length, .given = true};
     kg_python_read(facts->arena, text, length, &source->lines);
 }
 
@@ -113,15 +113,16 @@ enum kg_status kg_bundle_check_texts(struct kg_arena *arena, const char *op,
             if (one->fact != KG_FACT_NAME || one->role != role || !one->value ||
                 strcmp(one->value, op) == 0)
                 continue;
-            kg_bundle_find(facts, (struct kg_bundle_finding){
-                                      .role = role,
-                                      .place = one->place,
-                                      .message = kg_arena_format(
-                                          arena, "the name of the op is %s here, and the files are called %s",
-                                          one->shown, op),
-                                      .advice = "name the function and NAME like the files",
-                                      .other_role = -1,
-                                  });
+            kg_bundle_find(
+                facts, (struct kg_bundle_finding){
+                           .role = role,
+                           .place = one->place,
+                           .message = kg_arena_format(
+                               arena, "the name of the op is %s here, and the files are called %s",
+                               one->shown, op),
+                           .advice = "name the function and NAME like the files",
+                           .other_role = -1,
+                       });
             facts->odd[role] |= 1u << KG_FACT_NAME;
         }
     if (expected)

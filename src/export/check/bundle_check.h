@@ -18,9 +18,9 @@ struct kg_bundle_text {
 // What the definition would be emitted as, and where it stands.
 struct kg_bundle_expected {
     const char *op;
-    struct kg_bundle_text definition; // of the .kg file
-    size_t at;                        // of the op in it
-    int lines_before;                 // in the file, before the text
+    struct kg_bundle_text definition;   // of the .kg file
+    size_t at;                          // of the op in it
+    int lines_before;                   // in the file, before the text
     const char *texts[KG_BUNDLE_COUNT]; // that of the Triton module is not needed
 };
 

@@ -70,8 +70,8 @@ struct kg_bundle_finding {
 struct kg_bundle_facts {
     struct kg_arena *arena;
     struct kg_bundle_source sources[KG_BUNDLE_SOURCES];
-    const char *op;      // its name, from the files'
-    const char *called;  // the function's
+    const char *op;     // its name, from the files'
+    const char *called; // the function's
     int statement_count, statement_capacity;
     struct kg_bundle_statement *statements;
     int finding_count, finding_capacity;

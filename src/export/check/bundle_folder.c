@@ -183,8 +183,8 @@ static enum kg_status check_op(const struct folder *folder, const char *op,
                              "emit the bundle again");
         } else {
             texts[role].path = path;
-            status = kg_files_read(path, KG_BUNDLE_FILE_LIMIT, &bytes[role], &texts[role].length,
-                                   error);
+            status =
+                kg_files_read(path, KG_BUNDLE_FILE_LIMIT, &bytes[role], &texts[role].length, error);
             texts[role].text = bytes[role];
         }
     }
@@ -208,7 +208,8 @@ static void find_extra_files(const struct folder *folder, const struct kg_bundle
                              struct output *output)
 {
     for (int i = 0; i < folder->file_count; i++) {
-        int owner = is_of_bundle(folder, folder->files[i]) ? -1 : owner_of(folder, folder->files[i]);
+        int owner =
+            is_of_bundle(folder, folder->files[i]) ? -1 : owner_of(folder, folder->files[i]);
         if (owner < 0 || (expected && strcmp(folder->ops[owner], expected->op) != 0))
             continue;
         struct kg_text path = {0};
@@ -228,9 +229,8 @@ static enum kg_status check_ops(const struct folder *folder,
     if (folder->op_count == 0 ||
         (expected && !has_op(folder, expected->op, strlen(expected->op)))) {
         return kg_error_set(error, KG_ERROR_ARGUMENT,
-                            "%s has no bundle%s%s: no files such as %s_triton.py\n"
-                            "help: kernelgen emit OP.kg --target bundle --out FOLDER writes one",
-                            folder->path, expected ? " of " : "", expected ? expected->op : "",
+                            "%s has no bundle%s%s: no files such as %s_triton.py", folder->path,
+                            expected ? " of " : "", expected ? expected->op : "",
                             expected ? expected->op : "softmax");
     }
     for (int i = 0; i < folder->op_count; i++) {

@@ -25,8 +25,8 @@ void kg_bundle_bind_constants(struct kg_stated *stated)
         if (lines->lines[i].depth > 0 ||
             !kg_python_assigns(&lines->tokens, lines->lines[i].range, &target, &value) ||
             target.end != target.first + 1 ||
-            !kg_bundle_number(arena, &lines->tokens, value, &number) ||
-            !(fabs(number) < 1e15) || number != floor(number))
+            !kg_bundle_number(arena, &lines->tokens, value, &number) || !(fabs(number) < 1e15) ||
+            number != floor(number))
             continue;
         char *name = kg_python_word(arena, &lines->tokens, target.first);
         const struct kg_size_tree *tree = kg_stated_integer(stated, (int64_t)number);
@@ -119,8 +119,7 @@ static const char *dtype_of_words(struct docs *docs, const struct kg_python_toke
     const char *names[KG_DTYPE_COUNT];
     int count = 0;
     if (kg_python_is(tokens, range.first, "the") && range.end - range.first >= 4)
-        return kg_arena_format(arena, "like %s",
-                               kg_python_word(arena, tokens, range.first + 3));
+        return kg_arena_format(arena, "like %s", kg_python_word(arena, tokens, range.first + 3));
     for (int i = range.first; i < range.end && count < KG_DTYPE_COUNT; i++) {
         char *word = kg_python_word(arena, tokens, i);
         const char *found = word ? dtype_of_word(docs, word, tensor) : NULL;
@@ -157,16 +156,15 @@ static void read_tensor(struct docs *docs, const struct kg_python_tokens *tokens
             return;
         kg_stated_gives(stated, tensor);
     }
-    struct kg_python_range words =
-        is_triton ? (struct kg_python_range){close + 1, end}
-                  : (struct kg_python_range){name + 2, open};
+    struct kg_python_range words = is_triton ? (struct kg_python_range){close + 1, end}
+                                             : (struct kg_python_range){name + 2, open};
     tensor->dtype_place = kg_python_place_of(tokens, words);
     tensor->dtype = dtype_of_words(docs, tokens, words, tensor);
     kg_stated_shape(stated, tensor, tokens, (struct kg_python_range){open, close}, true);
 }
 
-static void read_lines(struct docs *docs, void (*read)(struct docs *,
-                                                       const struct kg_python_tokens *))
+static void read_lines(struct docs *docs,
+                       void (*read)(struct docs *, const struct kg_python_tokens *))
 {
     struct kg_python_place rest = docs->text, line;
     struct kg_python_tokens tokens;

@@ -58,16 +58,15 @@ static void read_parameter(struct kg_bundle_facts *facts, int role,
     if (!name)
         return;
     say(facts, role, is_keyword ? KG_FACT_KEYWORD : KG_FACT_POSITIONAL,
-        kg_arena_format(facts->arena, "%d", number), name,
-        kg_bundle_shown(facts, source, place), place);
+        kg_arena_format(facts->arena, "%d", number), name, kg_bundle_shown(facts, source, place),
+        place);
     bool has_type = parameter->annotation.end > parameter->annotation.first;
     bool has_preset = parameter->preset.end > parameter->preset.first;
     say(facts, role, KG_FACT_ANNOTATION, name,
         without_module(plain(facts, tokens, parameter->annotation)),
         kg_bundle_shown_range(facts, source, parameter->annotation),
         has_type ? kg_python_place_of(tokens, parameter->annotation) : place);
-    say(facts, role, KG_FACT_DEFAULT, name,
-        without_module(plain(facts, tokens, parameter->preset)),
+    say(facts, role, KG_FACT_DEFAULT, name, without_module(plain(facts, tokens, parameter->preset)),
         kg_bundle_shown_range(facts, source, parameter->preset),
         has_preset ? kg_python_place_of(tokens, parameter->preset) : place);
 }
@@ -175,7 +174,8 @@ static bool is_public(const struct kg_python_lines *lines, int line)
     bool is_decorated =
         line > 0 && kg_python_is(&lines->tokens, lines->lines[line - 1].range.first, "@");
     return kg_python_is(&lines->tokens, range.first, "def") && lines->lines[line].depth == 0 &&
-           !is_decorated && lines->tokens.text[lines->tokens.tokens[range.first + 1].place.at] != '_';
+           !is_decorated &&
+           lines->tokens.text[lines->tokens.tokens[range.first + 1].place.at] != '_';
 }
 
 // The last of the name is the one that callers get. Without one, the last public function.
@@ -186,7 +186,8 @@ static int find_function(const struct kg_bundle_facts *facts, const struct kg_py
     *first = -1;
     for (int i = 0; i < lines->count; i++) {
         struct kg_python_range range = lines->lines[i].range;
-        bool is_def = kg_python_is(&lines->tokens, range.first, "def") && lines->lines[i].depth == 0;
+        bool is_def =
+            kg_python_is(&lines->tokens, range.first, "def") && lines->lines[i].depth == 0;
         if (is_def && kg_python_is(&lines->tokens, range.first + 1, facts->called)) {
             if (found >= 0)
                 *first = found;
@@ -224,14 +225,14 @@ void kg_bundle_read_function(struct kg_bundle_facts *facts, int role,
         kg_bundle_shown(facts, source, place), place);
     if (first >= 0)
         kg_bundle_find(
-            facts, (struct kg_bundle_finding){
-                       .role = role,
-                       .place = place,
-                       .message = kg_arena_format(facts->arena, "%s is defined twice",
-                                                  facts->called),
-                       .advice = "callers get the last one; remove one of them",
-                       .other_role = role,
-                       .other_place = kg_python_place_of(&lines->tokens, lines->lines[first].range)});
+            facts,
+            (struct kg_bundle_finding){
+                .role = role,
+                .place = place,
+                .message = kg_arena_format(facts->arena, "%s is defined twice", facts->called),
+                .advice = "callers get the last one; remove one of them",
+                .other_role = role,
+                .other_place = kg_python_place_of(&lines->tokens, lines->lines[first].range)});
     read_signature(facts, role, source, function);
     read_body(facts, role, source, function);
 }

@@ -55,16 +55,16 @@ void kg_bundle_read_constants(struct kg_bundle_facts *facts, int role,
             target.end != target.first + 1 ||
             !kg_bundle_number(facts->arena, &lines->tokens, value, &number))
             continue;
-        kg_bundle_state(facts, (struct kg_bundle_statement){
-                                   .fact = KG_FACT_CONSTANT,
-                                   .subject = kg_python_word(facts->arena, &lines->tokens,
-                                                             target.first),
-                                   .value = kg_arena_format(facts->arena, "%.17g", number),
-                                   .shown = kg_bundle_shown_range(facts, source, value),
-                                   .role = role,
-                                   .is_code = true,
-                                   .place = kg_python_place_of(&lines->tokens, value),
-                               });
+        kg_bundle_state(facts,
+                        (struct kg_bundle_statement){
+                            .fact = KG_FACT_CONSTANT,
+                            .subject = kg_python_word(facts->arena, &lines->tokens, target.first),
+                            .value = kg_arena_format(facts->arena, "%.17g", number),
+                            .shown = kg_bundle_shown_range(facts, source, value),
+                            .role = role,
+                            .is_code = true,
+                            .place = kg_python_place_of(&lines->tokens, value),
+                        });
     }
 }
 
@@ -101,7 +101,8 @@ bool kg_bundle_next_line(const char *text, struct kg_python_place *rest,
 static size_t indent_of(const char *text, struct kg_python_place line)
 {
     size_t indent = 0;
-    while (indent < line.length && (text[line.at + indent] == ' ' || text[line.at + indent] == '\t'))
+    while (indent < line.length &&
+           (text[line.at + indent] == ' ' || text[line.at + indent] == '\t'))
         indent++;
     return indent;
 }
@@ -130,8 +131,8 @@ static const char *without_blanks(struct kg_arena *arena, const char *text,
 void kg_bundle_read_formula(struct kg_bundle_facts *facts, int role,
                             const struct kg_bundle_source *source)
 {
-    static const char *const headings[] = {"The definition:", "Baseline:", "Accuracy:",
-                                           "Performance:"};
+    static const char *const headings[] = {
+        "The definition:", "Baseline:", "Accuracy:", "Performance:"};
     struct kg_python_place rest, line, formula = {0};
     bool is_announced = false;
     if (!kg_bundle_docstring(&source->lines, 0, &rest))

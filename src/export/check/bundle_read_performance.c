@@ -94,16 +94,16 @@ static void check_uses(struct kg_bundle_facts *facts, int role,
         uses++;
         if (!name || has(names, name))
             continue;
-        kg_bundle_find(
-            facts, (struct kg_bundle_finding){
-                       .role = role,
-                       .place = tokens->tokens[i + 2].place,
-                       .message = kg_arena_format(facts->arena,
-                                                  "accuracy.%s is used here, and the accuracy "
-                                                  "test defines no %s",
-                                                  name, name),
-                       .advice = "use a name that it defines, or define this one there",
-                       .other_role = -1});
+        kg_bundle_find(facts,
+                       (struct kg_bundle_finding){
+                           .role = role,
+                           .place = tokens->tokens[i + 2].place,
+                           .message = kg_arena_format(facts->arena,
+                                                      "accuracy.%s is used here, and the accuracy "
+                                                      "test defines no %s",
+                                                      name, name),
+                           .advice = "use a name that it defines, or define this one there",
+                           .other_role = -1});
     }
 }
 
@@ -119,9 +119,9 @@ static void check_roles(struct kg_bundle_facts *facts, int role,
         struct kg_python_place inside = kg_python_inside(tokens, i + 2);
         bool is_known = false;
         for (int r = 0; r < KG_BUNDLE_COUNT; r++)
-            is_known |= strlen(kg_bundle_roles[r].name) == inside.length &&
-                        memcmp(kg_bundle_roles[r].name, source->text + inside.at,
-                               inside.length) == 0;
+            is_known |=
+                strlen(kg_bundle_roles[r].name) == inside.length &&
+                memcmp(kg_bundle_roles[r].name, source->text + inside.at, inside.length) == 0;
         if (!is_known)
             kg_bundle_find(facts, (struct kg_bundle_finding){
                                       .role = role,

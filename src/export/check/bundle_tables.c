@@ -36,8 +36,8 @@ void kg_bundle_entries(struct kg_arena *arena, const struct kg_bundle_source *so
             continue;
         *entry = (struct kg_bundle_entry){.key = text_of(arena, tokens, parts[i].first),
                                           .place = tokens->tokens[parts[i].first].place};
-        bool has_value = parts[i].end > parts[i].first + 2 &&
-                         kg_python_is(tokens, parts[i].first + 1, ":");
+        bool has_value =
+            parts[i].end > parts[i].first + 2 && kg_python_is(tokens, parts[i].first + 1, ":");
         if (!entry->key || (!has_value && parts[i].end > parts[i].first + 1))
             continue;
         if (has_value)

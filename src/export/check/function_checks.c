@@ -123,8 +123,7 @@ static bool find_product(const struct kg_python_tokens *tokens, struct kg_python
 {
     for (int i = range.first; i + 1 < range.end; i++)
         if (kg_python_is(tokens, i, "prod") && kg_python_is(tokens, i + 1, "(")) {
-            *shape = (struct kg_python_range){i + 2,
-                                              kg_python_close(tokens, i + 1, range.end) - 1};
+            *shape = (struct kg_python_range){i + 2, kg_python_close(tokens, i + 1, range.end) - 1};
             return shape->end > shape->first;
         }
     return false;
@@ -243,8 +242,7 @@ static bool read_allocation(struct kg_stated *stated, const char *name,
     for (int i = 1; i < count; i++)
         if (kg_python_is(tokens, parts[i].first, "dtype") &&
             kg_python_is(tokens, parts[i].first + 1, "="))
-            set_dtype(stated, tensor,
-                      (struct kg_python_range){parts[i].first + 2, parts[i].end});
+            set_dtype(stated, tensor, (struct kg_python_range){parts[i].first + 2, parts[i].end});
     return true;
 }
 

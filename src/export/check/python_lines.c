@@ -178,9 +178,9 @@ static void check_line(struct kg_python_tokens *tokens, struct kg_python_range r
     if (kg_python_find(tokens, range, ":") < 0)
         fail(tokens, range.end - 1, "this statement lacks its colon");
     bool is_def = kg_python_is(tokens, range.first, "def");
-    if (is_def && (range.end - range.first < 4 ||
-                   tokens->tokens[range.first + 1].kind != KG_PYTHON_NAME ||
-                   !kg_python_is(tokens, range.first + 2, "(")))
+    if (is_def &&
+        (range.end - range.first < 4 || tokens->tokens[range.first + 1].kind != KG_PYTHON_NAME ||
+         !kg_python_is(tokens, range.first + 2, "(")))
         fail(tokens, range.first, "a function needs a name and its parameters in brackets");
 }
 

@@ -69,7 +69,8 @@ int kg_python_close(const struct kg_python_tokens *tokens, int open, int end);
 struct kg_python_range kg_python_bare(const struct kg_python_tokens *tokens,
                                       struct kg_python_range range);
 
-// "callee(arguments)" as the whole of the range: the arguments' tokens; false: it is something else.
+// "callee(arguments)" as the whole of the range: the arguments' tokens; false: it is something
+// else.
 bool kg_python_call(const struct kg_python_tokens *tokens, struct kg_python_range range,
                     struct kg_python_range *callee, struct kg_python_range *arguments);
 // NAME = value; `value` gets what follows. Annotated assignments, too.

@@ -180,9 +180,9 @@ static bool close_bracket(struct scanner *scanner, char c)
 
 static bool scan_sign(struct scanner *scanner)
 {
-    static const char *const longer[] = {"**=", "//=", ">>=", "<<=", "...", "->", ":=", "==",
-                                         "!=",  "<=",  ">=",  "**",  "//",  "<<", ">>", "+=",
-                                         "-=",  "*=",  "/=",  "%=",  "&=",  "|=", "^=", "@="};
+    static const char *const longer[] = {
+        "**=", "//=", ">>=", "<<=", "...", "->", ":=", "==", "!=", "<=", ">=", "**",
+        "//",  "<<",  ">>",  "+=",  "-=",  "*=", "/=", "%=", "&=", "|=", "^=", "@="};
     char c = peek(scanner, 0);
     size_t length = 1;
     for (size_t i = 0; i < sizeof longer / sizeof longer[0] && length == 1; i++) {

@@ -94,8 +94,7 @@ static const struct kg_size_tree *add_variable(struct kg_stated *stated, const c
     struct kg_size_variable *variable = KG_NEW(stated->facts->arena, struct kg_size_variable);
     if (!variable)
         return NULL;
-    *variable =
-        (struct kg_size_variable){.name = name, .order = FREE_ORDER + stated->name_count};
+    *variable = (struct kg_size_variable){.name = name, .order = FREE_ORDER + stated->name_count};
     const struct kg_size_tree *tree = of_variable(stated, variable);
     kg_stated_bind(stated, name, tree, NULL);
     return tree;
@@ -213,10 +212,10 @@ void kg_stated_shape(struct kg_stated *stated, struct kg_stated_tensor *tensor,
                      bool sets_rank)
 {
     struct kg_python_range parts[KG_MAX_RANK], inside = {tuple.first + 1, tuple.end - 1};
-    bool is_tuple = tuple.end - tuple.first >= 2 &&
-                    (kg_python_is(tokens, tuple.first, "(") ||
-                     kg_python_is(tokens, tuple.first, "[")) &&
-                    kg_python_close(tokens, tuple.first, tuple.end) == tuple.end;
+    bool is_tuple =
+        tuple.end - tuple.first >= 2 &&
+        (kg_python_is(tokens, tuple.first, "(") || kg_python_is(tokens, tuple.first, "[")) &&
+        kg_python_close(tokens, tuple.first, tuple.end) == tuple.end;
     int count = is_tuple ? kg_python_split(tokens, inside, KG_MAX_RANK, parts) : -1;
     if (count < 0) {
         tensor->are_extents_opaque = true;

@@ -29,7 +29,7 @@ static const struct kg_size_tree *make(struct parser *parser, enum kg_size_kind 
     struct kg_size_tree *tree = KG_NEW(parser->stated->facts->arena, struct kg_size_tree);
     if (!tree || parser->failed)
         return fail(parser);
-    *tree = (struct kg_size_tree){.kind = kind, .left = left, .right = right };
+    *tree = (struct kg_size_tree){.kind = kind, .left = left, .right = right};
     return tree;
 }
 
@@ -82,7 +82,7 @@ static const struct kg_size_tree *parse_call(struct parser *parser, int last)
             return make(parser, calls[i].kind, left, right);
         // ceil(a / b)
         return left->kind == KG_SIZE_DIV ? make(parser, KG_SIZE_CEIL, left->left, left->right)
-                                            : fail(parser);
+                                         : fail(parser);
     }
     return fail(parser);
 }
