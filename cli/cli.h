@@ -38,6 +38,7 @@ struct cli_options {
     const char *folder;
     const char *language;
     const char *target;
+    const char *definition;
     char *const *candidates;
     int candidate_count;
     const char *override;
@@ -93,7 +94,8 @@ enum cli_option {
     CLI_SANITIZE = 1 << 16,
     CLI_BUNDLE = 1 << 17, // --out, of a folder
     CLI_PACKED = 1 << 19, // --out, likewise
-    CLI_ALONE = 1 << 18,  // no option: the command has no context, and opens no records
+    CLI_DEFINITION = 1 << 20,
+    CLI_ALONE = 1 << 18, // no option: the command has no context, and opens no records
 };
 
 struct cli {
@@ -162,6 +164,8 @@ struct cli_subject {
 };
 enum cli_exit cli_open(struct cli *cli, struct cli_subject *subject);
 enum cli_exit cli_open_op(struct cli *cli, struct kg_op **op);
+// The op of another file than the command's first argument.
+enum cli_exit cli_open_op_in(struct cli *cli, const char *path, struct kg_op **op);
 void cli_close(struct cli_subject *subject);
 enum cli_exit cli_rigor(const struct cli *cli, enum kg_rigor standard, enum kg_rigor *rigor);
 enum cli_exit cli_seconds(const struct cli *cli, double *seconds);

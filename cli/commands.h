@@ -7,6 +7,7 @@
 
 enum cli_exit cli_build(struct cli *cli);
 enum cli_exit cli_check(struct cli *cli);
+enum cli_exit cli_check_bundle(struct cli *cli);
 enum cli_exit cli_diff(struct cli *cli);
 enum cli_exit cli_emit(struct cli *cli);
 enum cli_exit cli_verify(struct cli *cli);

@@ -213,10 +213,14 @@ enum cli_exit cli_write_file(const char *path, const char *bytes, size_t length)
 
 enum cli_exit cli_open_op(struct cli *cli, struct kg_op **op)
 {
+    return cli_open_op_in(cli, cli->options.words[0], op);
+}
+
+enum cli_exit cli_open_op_in(struct cli *cli, const char *path, struct kg_op **op)
+{
     *op = NULL;
     char *text;
     size_t length;
-    const char *path = cli->options.words[0];
     enum cli_exit exit_status = cli_read_file(path, &text, &length);
     if (exit_status != CLI_DONE)
         return exit_status;

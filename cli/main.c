@@ -30,6 +30,18 @@ const struct cli_command cli_commands[] = {
      "  kernelgen check ops/bias_relu.kg\n"
      "  kernelgen check ops/softmax.kg --op softmax --size P=1024,D=513 --lang zh\n",
      SUBJECT_OPTIONS | CLI_OUT | CLI_LANG, 1, 1, "*.kg", NULL, cli_check},
+    {"check-bundle", "FOLDER [--def OP.kg [--op NAME]] [OPTIONS]",
+     "whether the four files of a bundle belong together",
+     "Reads the files that 'emit --target bundle' writes, edited or not, and compares what they\n"
+     "state: names, parameters, defaults, constants, checks of the inputs, outputs, the formula.\n"
+     "How the kernels compute, their tiles, comments and layout are free. With --def the files "
+     "are\n"
+     "compared with a definition, too: has it moved on since? --param and --dtype are then those\n"
+     "that the bundle was emitted with. Needs no Python. Exit status 1: there are findings.\n\n"
+     "  kernelgen emit ops/bias_relu.kg --target bundle --out bias_relu\n"
+     "  kernelgen check-bundle bias_relu\n"
+     "  kernelgen check-bundle bias_relu --def ops/bias_relu.kg --json\n",
+     CLI_DEFINITION | CLI_OP | CLI_BINDINGS | CLI_JSON, 1, 1, "/", NULL, cli_check_bundle},
     {"diff", "OLD.kg NEW.kg [--op NAME]", "which kind of change, and what must be regenerated",
      "Compares two versions of a definition, op by op, by what they mean: a difference is one of\n"
      "interface, formula, parameter or goal, or only of how it is written. Below it stands what\n"

@@ -45,6 +45,8 @@ const struct cli_option_row cli_option_rows[] = {
     {"--lang", CLI_TEXT, PLACE(language), CLI_LANG, "en|zh", "language of the document", "en zh"},
     {"--target", CLI_TEXT, PLACE(target), CLI_TARGET, "NAME",
      "what to emit: host, cuda, ptx, triton, bundle", "host cuda ptx triton bundle"},
+    {"--def", CLI_TEXT, PLACE(definition), CLI_DEFINITION, "OP.kg",
+     "the definition that the bundle must agree with, too", "*.kg"},
     {"--launcher", CLI_FLAG, PLACE(launcher), CLI_TARGET, NULL,
      "with --target cuda: also host functions that launch the kernels, for nvcc", NULL},
     {"--candidate", CLI_CANDIDATE_LIST, 0, CLI_CANDIDATE, "FILE",
@@ -304,7 +306,7 @@ void cli_overview(void)
            "Usage: kernelgen COMMAND [ARGUMENTS]\n\n",
            kg_version());
     for (const struct cli_command *command = cli_commands; command->name; command++)
-        printf("  %-12s %s\n", command->name, command->summary);
+        printf("  %-13s %s\n", command->name, command->summary);
     printf("\n'kernelgen COMMAND --help' tells more, with examples. Start with\n\n"
            "  kernelgen build ops/bias_relu.kg\n");
 }

@@ -387,6 +387,13 @@ KG_API enum kg_status kg_problem_launcher(const struct kg_problem *problem,
 // `paths` receives their names, a line each.
 KG_API enum kg_status kg_problem_bundle(const struct kg_problem *problem, const char *folder,
                                         char **paths);
+// Whether the files of each bundle in a folder belong together: names, parameters, checks,
+// constants and formulas (docs/bundle.md). With a problem (NULL: none) only the bundle of its op is
+// read, and compared with its definition, too. `findings` receives the number of what is wrong,
+// `text` what it is, as lines or as a JSON object.
+KG_API enum kg_status kg_bundle_consistency(struct kg_context *context, const char *folder,
+                                            const struct kg_problem *definition, bool json,
+                                            int *findings, char **text);
 // PTX, on GPUs.
 KG_API enum kg_status kg_plan_assembly(const struct kg_plan *plan, char **text);
 // Why this config: what was tried, pruned and refused, with reasons. Markdown or JSON.

@@ -131,28 +131,43 @@ ARITHMETIC = {"add", "sub", "rsub", "mul", "rmul", "div", "rdiv", "truediv", "rt
 SUMS = {"sum", "mean", "cumsum", "einsum", "matmul", "prod", "cumprod"}
 FUNCTIONS = {"sigmoid", "tanh", "exp", "exp2", "expm1", "log", "log2", "log1p", "sqrt", "rsqrt",
              "erf", "sin", "cos", "silu", "gelu", "pow", "rpow"}
+JUMPS = {"floor", "ceil", "round", "trunc", "floordiv"}
 
 
 class Rounding(TorchFunctionMode):
     """Evaluates with an error of the size of a rounding in every operation: how far results move is
     how far those of a correct kernel may."""
 
-    def __init__(self, unit, generator):
+    def __init__(self, unit, generator, trial):
         super().__init__()
-        self.unit, self.generator = unit, generator
+        self.unit, self.generator, self.trial = unit, generator, trial
+        self.is_widest = unit < 2.0**-30  # a kernel that computes in f64
+        self.largest = FLOATS["f64" if self.is_widest else "f32"][2]
 
     def noise(self, shape):
-        uniform = torch.rand(shape, generator=self.generator, dtype=torch.float64)
-        return (0.5 + uniform / 2) * (2 * torch.randint(0, 2, shape, generator=self.generator) - 1)
+        """One half to one, of either sign."""
+        drawn = 2 * torch.rand(shape, generator=self.generator, dtype=torch.float64) - 1
+        return drawn / 2 + torch.copysign(torch.tensor(0.5), drawn)
 
     def disturbed(self, x, error):
         x = torch.where(x.isfinite(), x + error * self.noise(x.shape), x)
-        if self.unit > 2.0**-30:  # the range of f32; results below it may be flushed to zero
-            largest, smallest = FLOATS["f32"][2], 2.0 ** FLOATS["f32"][1]
-            x = torch.where(x.abs() > largest, x.sign() * math.inf, x)
-            lost = (x.abs() < smallest) & (self.noise(x.shape) > 0)
-            x = torch.where(lost, 0.0, x)
+        if not self.is_widest:  # results below the range of f32 may be flushed to zero
+            size, smallest = x.abs(), 2.0 ** FLOATS["f32"][1]
+            x = torch.where(size > self.largest, x.sign() * math.inf, x)
+            tiny = (size < smallest) & (size > 0)
+            if bool(tiny.any()):
+                # In some trials all of them, or none.
+                drawn = self.noise(x.shape) + (1, -1, 0, 0)[self.trial % 4]
+                x = torch.where(tiny & (drawn > 0), 0.0, x)
         return x
+
+    def overflowed(self, x, where):
+        """An overflow on the way may leave anything: other things in other trials, so that one
+        shows whatever is computed from it."""
+        if not bool(where.any()):
+            return x
+        left = (math.inf, -math.inf, math.nan, self.noise(x.shape) * math.inf)[self.trial % 4]
+        return torch.where(where, left, x)
 
     def literal(self, value):
         if isinstance(value, float) and math.isfinite(value):
@@ -176,6 +191,8 @@ class Rounding(TorchFunctionMode):
             args = [self.literal(value) for value in args]
         if name in FUNCTIONS:
             args = [self.disturbed(x, self.unit * x.abs()) if is_real(x) else x for x in args]
+        if name in JUMPS:  # what is close to a jump may end on either side of it
+            args = [self.disturbed(x, 4 * self.unit * x.abs()) if is_real(x) else x for x in args]
         out = function(*args, **kwargs)
         if not is_real(out):
             return out
@@ -188,20 +205,28 @@ class Rounding(TorchFunctionMode):
             absolute = [x.abs() if is_real(x) else x for x in args]
             magnitude = function(*absolute, **kwargs)
             out = self.disturbed(out, self.unit * growth * magnitude)
-            # Sums on the way may leave the range, by the order in which they are taken.
+            # By the order in which they are taken.
             partial = magnitude * (terms if name == "mean" else 1.0)
-            return torch.where(partial > FLOATS["f32"][2], math.nan, out) if (
-                self.unit > 2.0**-30) else out
+            return self.overflowed(out, partial > self.largest)
         if name in FUNCTIONS:
             more = 2 * self.unit * args[0].abs() if name == "gelu" else 0.0
             return self.disturbed(out, 4 * self.unit * out.abs() + more)
         if name in ARITHMETIC:
-            return self.disturbed(out, self.unit * out.abs())
+            out = self.disturbed(out, self.unit * out.abs())
+            # What overflows in f64 itself might not, computed in another way.
+            return self.overflowed(out, out.isinf() & are_finite(args)) if self.is_widest else out
         return out
 
 
 def is_real(x):
     return isinstance(x, torch.Tensor) and x.dtype == torch.float64
+
+
+def are_finite(values):
+    finite = torch.tensor(True)
+    for x in values:
+        finite = finite & x.isfinite() if is_real(x) else finite
+    return finite
 
 
 class Expected:
@@ -266,7 +291,8 @@ class Expected:
         low = (value - allowed).to(DTYPES[self.name]).double()
         high = (value + allowed).to(DTYPES[self.name]).double()
         right = ((found >= low) & (found <= high)) | (found.isnan() & (low.isnan() | high.isnan()))
-        # What has no infinities overflows to NaN.
+        # What has no infinities overflows to NaN, to either side where all is allowed.
+        right |= finite & low.isnan() & high.isnan()
         right |= (high.isnan() & ~low.isnan() & (found >= low))
         right |= (low.isnan() & ~high.isnan() & (found <= high))
         right |= self.unknown
@@ -318,8 +344,8 @@ def expect(inputs, sizes, dtypes, generator):
         return found if isinstance(found, tuple) else (found,)
     value = evaluate()
     trials = []
-    for _ in range(TRIALS):
-        with Rounding(unit_of(dtypes), generator):
+    for trial in range(TRIALS):
+        with Rounding(unit_of(dtypes), generator, trial):
             trials.append(evaluate())
     return [Expected(value[i], [trial[i] for trial in trials], dtypes.get(dtype, dtype))
             for i, dtype in enumerate(OUTPUTS.values())]
@@ -370,8 +396,9 @@ class Impostors:
             if one.value.numel() == 0:
                 continue
             right, key = one.rounded, (output, one.name, tuple(one.value.shape))
-            self.values.setdefault(output, set()).add(
-                (one.name, *right.double().unique().tolist()[:2]))
+            flat = right.double().reshape(-1)
+            several = () if same_bits(flat, flat[:1].expand_as(flat)) else (None,)
+            self.values.setdefault(output, set()).add((one.name, float(flat[0]), *several))
             for name, found in self.made(output, right, inputs, key):
                 if name == "copy of an input" and same_bits(found, right):
                     continue  # it is no impostor where the definition copies

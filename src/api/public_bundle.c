@@ -19,3 +19,16 @@ enum kg_status kg_problem_bundle(const struct kg_problem *problem, const char *f
     kg_text_release(triton);
     return kg_api_give(context, status, &names, paths);
 }
+
+enum kg_status kg_bundle_consistency(struct kg_context *context, const char *folder,
+                                     const struct kg_problem *definition, bool json, int *findings,
+                                     char **text)
+{
+    enum kg_status status = KG_API_NEEDS(context, context, folder, findings, text);
+    struct kg_text found = {0};
+    if (status != KG_OK)
+        return status;
+    *text = NULL;
+    status = kg_bundle_check(folder, definition, json, findings, &found, &context->error);
+    return kg_api_give(context, status, &found, text);
+}

@@ -29,7 +29,6 @@ static enum kg_status emit_version(const struct kg_op *op, bool comments, struct
     struct kg_bindings bindings;
     struct kg_op *instance;
     struct kg_problem *problem = NULL;
-    struct kg_text triton = {0};
     int64_t sizes[KG_MAX_SIZES];
     kg_lang_default_bindings(op, &bindings);
     enum kg_status status = kg_lang_instantiate(&version->arena, op, &bindings, &instance, error);
@@ -47,11 +46,10 @@ static enum kg_status emit_version(const struct kg_op *op, bool comments, struct
     if (status == KG_OK)
         status = kg_problem_make(instance, sizes, NULL, &problem, error);
     if (status == KG_OK)
-        status = kg_api_emit(problem, "triton", &triton, error);
+        status = kg_api_emit(problem, "triton", &version->texts[KG_BUNDLE_TRITON], error);
     if (status == KG_OK)
-        status = kg_bundle_emit(problem, kg_text_string(&triton), version->texts, error);
+        status = kg_bundle_emit(problem, version->texts, error);
     kg_problem_free(problem);
-    kg_text_free(&triton);
     return status;
 }
 

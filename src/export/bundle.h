@@ -6,20 +6,7 @@
 #include "analyze/problem.h"
 #include "base/error.h"
 #include "base/text.h"
-
-enum kg_bundle_role {
-    KG_BUNDLE_TRITON,
-    KG_BUNDLE_BASELINE,
-    KG_BUNDLE_ACCURACY,
-    KG_BUNDLE_PERFORMANCE,
-    KG_BUNDLE_COUNT
-};
-
-struct kg_bundle_role_info {
-    const char *name;   // "triton"
-    const char *suffix; // of the file behind the op's name: "_triton.py"
-};
-extern const struct kg_bundle_role_info kg_bundle_roles[KG_BUNDLE_COUNT];
+#include "export/bundle_roles.h"
 
 // What is written of: a problem, and its op before dtypes were bound.
 struct kg_bundle {
@@ -40,12 +27,19 @@ enum kg_status kg_bundle_accuracy(const struct kg_bundle *bundle, struct kg_text
 enum kg_status kg_bundle_performance(const struct kg_bundle *bundle, struct kg_text *text,
                                      struct kg_error *error);
 
-// The texts of the files. `triton` is that of the first. Free them even after a failure.
-enum kg_status kg_bundle_emit(const struct kg_problem *problem, const char *triton,
+// The texts of all files but the first. Free them even after a failure.
+enum kg_status kg_bundle_emit(const struct kg_problem *problem,
                               struct kg_text texts[KG_BUNDLE_COUNT], struct kg_error *error);
 
+// Whether the bundles in a folder are consistent, or with a problem whether the one of its op is,
+// and says what the problem's definition does. `findings` receives the number of what is wrong,
+// `text` the findings as lines or as JSON.
+enum kg_status kg_bundle_check(const char *folder, const struct kg_problem *problem, bool json,
+                               int *findings, struct kg_text *text, struct kg_error *error);
+
 // Writes the files to a folder, which is made if necessary; each appears whole. `triton` is the
-// text of the first. `names` receives their paths, a line each.
+// text of the first. `names` receives their paths, a line each. Files that do not agree are not
+// written: that is a fault of this library.
 enum kg_status kg_bundle_write(const struct kg_problem *problem, const char *triton,
                                const char *folder, struct kg_text *names, struct kg_error *error);
 

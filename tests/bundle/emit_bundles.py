@@ -57,6 +57,8 @@ class Bundles(unittest.TestCase):
             self.assertEqual(constant(trees[part], "NAME"), name)
         for tree in trees.values():
             self.assertEqual(set(imported(tree)) - ALLOWED, set())
+        done = subprocess.run([KERNELGEN, "check-bundle", folder], capture_output=True, text=True)
+        self.assertEqual((done.returncode, done.stdout), (0, f"{name}: the four files agree\n"))
 
     def test_all(self):
         found = [(file, name) for file in sorted(OPS.glob("*.kg"))

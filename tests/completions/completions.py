@@ -106,7 +106,7 @@ def told(*arguments):
 
 
 def commands_of_help():
-    return re.findall(r"^  (\w+) {2,}\S", told("--help").stdout, re.M)
+    return re.findall(r"^  ([\w-]+) {2,}\S", told("--help").stdout, re.M)
 
 
 def options_of_help(command):

@@ -50,7 +50,7 @@ def main():
         sys.exit(77)
     sections = re.split(r"^([A-Z][A-Z ]+)$", formatted(), flags=re.M)
     page = {name.strip(): text for name, text in zip(sections[1::2], sections[2::2])}
-    commands = set(re.findall(r"^  (\w+) {2,}\S", told("--help"), re.M))
+    commands = set(re.findall(r"^  ([\w-]+) {2,}\S", told("--help"), re.M))
     options = set()
     for command in commands:
         options |= set(re.findall(r"^  (--[a-z-]+) ", told(command, "--help"), re.M))
@@ -58,7 +58,7 @@ def main():
     # An entry begins where all text does, which differs between formatters; its own stands further right.
     indent = re.match(r"\n*( +)", page["NAME"])[1]
     listed = page["DESCRIPTION"].split("The commands are:")[1].split("kernelgen --version")[0]
-    compare("command", set(re.findall(rf"^{indent}(\w+)(?= |$)", listed, re.M)), commands)
+    compare("command", set(re.findall(rf"^{indent}([\w-]+)(?= |$)", listed, re.M)), commands)
     headings = re.findall(rf"^{indent}(--.*)$", page["OPTIONS"], re.M)
     compare("option", {name for line in headings for name in re.findall(r"(?:^|, )(--[a-z-]+)", line)},
             options)

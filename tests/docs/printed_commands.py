@@ -255,7 +255,7 @@ def check_examples():
     examples = [("docs/kernelgen.1", line) for line in
                 re.findall(r"^\.Dl (.*)", (ROOT / "docs/kernelgen.1").read_text(), re.M)]
     overview = subprocess.run([str(PROGRAM), "--help"], capture_output=True, text=True).stdout
-    for command in re.findall(r"^  (\w+) {2,}\S", overview, re.M):
+    for command in re.findall(r"^  ([\w-]+) {2,}\S", overview, re.M):
         text = subprocess.run([str(PROGRAM), command, "--help"], capture_output=True, text=True).stdout
         examples += [(f"{command} --help", command_of(line)) for line in
                      re.findall(r"^  (kernelgen .*)", text, re.M)]
