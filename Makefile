@@ -7,6 +7,7 @@
 #   make test-wheel  install it for each Python there is, and use it (needs the package index)
 #   make test-torch  the Python package with PyTorch, in an environment outside the tree, $(TORCH_VENV): 5 GB
 #   make test-triton  emitted Triton modules of all ops, by Triton's interpreter and its compiler, likewise (an hour)
+#   make test-bundle  the accuracy files of some bundles, by Triton's interpreter, likewise (half an hour)
 #   make demo      install what is missing, build, tune one operator for this machine
 #   make bench     measure against the baselines
 #   make check     layout, layers, circles, lengths, symbols
@@ -20,7 +21,7 @@ PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
 TORCH_VENV ?= /var/tmp/kernelgen-torch
 
-.PHONY: all test verify-ops test-kills wheel test-wheel test-torch test-triton demo bench check sanitize sanitize-part fuzz format install clean
+.PHONY: all test verify-ops test-kills wheel test-wheel test-torch test-triton test-bundle demo bench check sanitize sanitize-part fuzz format install clean
 
 all:
 	@scripts/bootstrap
@@ -69,6 +70,14 @@ test-triton:
 	@[ -x $(TORCH_VENV)/bin/python ] || python3 -m venv $(TORCH_VENV)
 	@$(TORCH_VENV)/bin/python -c 'import torch, numpy, triton' 2>/dev/null || $(TORCH_VENV)/bin/pip install torch numpy triton
 	KG_TRITON_PYTHON=$(TORCH_VENV)/bin/python ctest --test-dir build/dev --output-on-failure -R '^triton/'
+
+test-bundle:
+	@scripts/bootstrap
+	@cmake --preset dev >/dev/null
+	cmake --build build/dev --target kernelgen
+	@[ -x $(TORCH_VENV)/bin/python ] || python3 -m venv $(TORCH_VENV)
+	@$(TORCH_VENV)/bin/python -c 'import torch, numpy, triton' 2>/dev/null || $(TORCH_VENV)/bin/pip install torch numpy triton
+	KG_TRITON_PYTHON=$(TORCH_VENV)/bin/python ctest --test-dir build/dev --output-on-failure -R '^bundle/accuracy_files'
 
 demo:
 	@scripts/bootstrap

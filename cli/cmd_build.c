@@ -70,6 +70,19 @@ static void show_json(const struct cli_subject *subject, const struct kg_build_r
     printf("%s, \"candidates\": %s}\n", result->limit ? "" : "null", candidates);
 }
 
+// The Python files beside the rest of the bundle. A definition that no Triton module can be written
+// of has the others.
+static enum kg_status write_python(struct cli *cli, const struct cli_subject *subject)
+{
+    char *paths = NULL;
+    enum kg_status status = kg_problem_bundle(subject->problem, cli->options.folder, &paths);
+    kg_text_release(paths);
+    if (status != KG_ERROR_UNSUPPORTED)
+        return status;
+    fprintf(stderr, "kernelgen: no Python files: %s\n", kg_context_error(cli->context));
+    return KG_OK;
+}
+
 static enum cli_exit build(struct cli *cli, const struct cli_subject *subject)
 {
     struct kg_build_options options = {
@@ -98,6 +111,8 @@ static enum cli_exit build(struct cli *cli, const struct cli_subject *subject)
         show(cli, subject, &result, plan, candidates);
     kg_text_release(candidates);
     kg_plan_destroy(plan);
+    if (status == KG_OK && options.folder)
+        status = write_python(cli, subject);
     if (status != KG_OK)
         return cli_fail(cli, status);
     if (!cli->options.json && options.folder)

@@ -18,7 +18,7 @@ const struct cli_command cli_commands[] = {
     {"build", "OP.kg [OPTIONS]", "define, generate, verify, optimise and record",
      "Takes a definition through all five stages for one device. With --out FOLDER the bundle is\n"
      "written there: the definition document, the kernel as one C or CUDA file, the optimisation\n"
-     "log.\n\n"
+     "log, and the four Python files of 'emit --target bundle'.\n\n"
      "  kernelgen build ops/bias_relu.kg\n"
      "  kernelgen build ops/softmax.kg --op softmax --size P=4096,D=4096 --rigor exhaustive\n"
      "  kernelgen build ops/matmul.kg --op matmul --time 30 --out out/matmul\n",

@@ -40,7 +40,7 @@ const struct cli_option_row cli_option_rows[] = {
      "cold warm launch graph"},
     {"--out", CLI_TEXT, PLACE(folder), CLI_OUT, "FILE", "a file instead of standard output", "*"},
     {"--out", CLI_TEXT, PLACE(folder), CLI_BUNDLE, "FOLDER",
-     "writes the bundle: definition document, kernel, optimisation log", "/"},
+     "writes the bundle: definition document, kernel, optimisation log, Python files", "/"},
     {"--out", CLI_TEXT, PLACE(folder), CLI_PACKED, "FOLDER", "writes the packed layers there", "/"},
     {"--lang", CLI_TEXT, PLACE(language), CLI_LANG, "en|zh", "language of the document", "en zh"},
     {"--target", CLI_TEXT, PLACE(target), CLI_TARGET, "NAME",

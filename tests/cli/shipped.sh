@@ -14,6 +14,7 @@ for op in scale total running largest; do
     kernelgen emit $words --target host >emitted
     cmp emitted bundle/$op.c
     kernelgen wisdom list $op --json | grep -qF "\"$chosen\"" || echo "$op: wisdom is not '$chosen'"
+    kernelgen check-bundle bundle --def $words >agreed || cat agreed
     kernelgen explain $words | grep -F "Chosen: \`$chosen\`" >/dev/null || echo "$op: explain"
     echo "$op"
 done

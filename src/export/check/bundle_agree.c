@@ -320,5 +320,7 @@ void kg_bundle_agree(struct kg_bundle_facts *facts)
         struct group group = {facts, sorted + first, end - first};
         agree(&group);
     }
-    qsort(facts->findings, (size_t)facts->finding_count, sizeof *facts->findings, compare_findings);
+    if (facts->finding_count > 0) // else there is no array, and qsort takes no null pointer
+        qsort(facts->findings, (size_t)facts->finding_count, sizeof *facts->findings,
+              compare_findings);
 }

@@ -33,13 +33,22 @@ static enum kg_status list_files(struct folder *folder, struct kg_error *error)
     DIR *opened = opendir(folder->path);
     if (!opened)
         return kg_files_fail(error, "read", folder->path);
-    for (struct dirent *entry; folder->file_count < MOST_FILES && (entry = readdir(opened));) {
+    bool too_many = false;
+    for (struct dirent *entry; !too_many && (entry = readdir(opened));) {
         size_t length = strlen(entry->d_name);
-        if (length > 3 && entry->d_name[0] != '.' && strcmp(entry->d_name + length - 3, ".py") == 0)
+        if (length <= 3 || entry->d_name[0] == '.' ||
+            strcmp(entry->d_name + length - 3, ".py") != 0)
+            continue;
+        too_many = folder->file_count == MOST_FILES;
+        if (!too_many)
             folder->files[folder->file_count++] =
                 kg_arena_copy(&folder->arena, entry->d_name, length);
     }
     closedir(opened);
+    if (too_many)
+        return kg_error_set(error, KG_ERROR_IO,
+                            "%s has more than %d Python files; check a folder with fewer",
+                            folder->path, MOST_FILES);
     if (folder->arena.failed)
         return kg_error_memory(error, "a folder");
     qsort(folder->files, (size_t)folder->file_count, sizeof *folder->files, compare);
