@@ -205,7 +205,7 @@ class Rounding(TorchFunctionMode):
             absolute = [x.abs() if is_real(x) else x for x in args]
             magnitude = function(*absolute, **kwargs)
             out = self.disturbed(out, self.unit * growth * magnitude)
-            # By the order in which they are taken.
+            # Sums on the way may leave the range, by the order in which they are taken.
             partial = magnitude * (terms if name == "mean" else 1.0)
             return self.overflowed(out, partial > self.largest)
         if name in FUNCTIONS:

@@ -225,6 +225,9 @@ class Checker(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             self.assertEqual(check(folder)[0], 2)
             self.assertEqual(check(Path(folder) / "none")[0], 2)
+            for number in range(4097):  # more than are read
+                (Path(folder) / f"op{number}_triton.py").touch()
+            self.assertEqual(check(folder)[0], 2)
         self.assertEqual(check(self.fresh / "softmax", "--op", "softmax")[0], 2)
 
     def test_harmless(self):
@@ -261,7 +264,7 @@ class Checker(unittest.TestCase):
         """With a definition that was changed after the bundle was written."""
         for old, new, changes in [("relu(x[p, d] + bias[d])", "relu(x[p, d] - bias[d])", ["formula"]),
                                   ("bias: T[D]", "bias: f32[D]", ["interface"]),
-                                  ("speedup", "speedup 2.5 #", ["parameters"])]:
+                                  ("speedup", "speedup 2.5 #", ["goal"])]:
             with self.subTest(old):
                 text = definition_of("bias_relu").read_text()
                 self.assertIn(old, text)

@@ -121,7 +121,7 @@ struct output {
     struct kg_text *text;
     struct kg_json json;
     int findings;
-    unsigned changes; // of the definition, as bits
+    unsigned changes; // of the definition: bits of enum kg_difference_kind
 };
 
 static void add_file_finding(struct output *output, const char *op, const char *path,
@@ -141,9 +141,6 @@ static void add_file_finding(struct output *output, const char *op, const char *
     kg_text_format(output->text, ": %s\n  help: %s\n", message, advice);
 }
 
-static const char *const change_words[] = {"parameters", "interface", "formula"};
-#define CHANGES (sizeof change_words / sizeof change_words[0])
-
 static void note_changes(struct output *output, const struct kg_bundle_facts *facts)
 {
     for (int i = 0; i < facts->finding_count; i++)
@@ -158,13 +155,13 @@ static void add_changes(struct output *output)
     else if (output->changes)
         kg_text_add(output->text, "the definition has moved on since the bundle was written: its");
     const char *comma = " ";
-    for (size_t c = 0; c < CHANGES; c++) {
+    for (int c = 0; c < KG_DIFFERENCE_COUNT; c++) {
         if (!(output->changes & 1u << c))
             continue;
         if (output->is_json)
-            kg_json_text(&output->json, NULL, change_words[c]);
+            kg_json_text(&output->json, NULL, kg_difference_names[c]);
         else
-            kg_text_format(output->text, "%s%s", comma, change_words[c]);
+            kg_text_format(output->text, "%s%s", comma, kg_difference_names[c]);
         comma = ", ";
     }
     if (output->is_json)
