@@ -25,18 +25,18 @@ static void broadcasts(void)
     struct kg_grids grids;
     // As wide as a block: the first dimension of the grid is for rows.
     check_guess(last, "P=262144 D=512 T=f32",
-                "pointwise: threads=256 vector=2 rows=2 stream=0 maxnreg=0 tile=0 last=0", &grids);
-    CHECK(grids.count == 3 && grids.alignment == 8);
-    CHECK(runs(&grids.grids[2], 131072, 1, 256, 1) && grids.grids[0].blocks[0] == 0);
-    CHECK(runs(&grids.unaligned[1], 131072, 1, 256, 1) && grids.unaligned[2].blocks[0] == 0);
+                "pointwise: threads=256 vector=4 rows=1 stream=0 maxnreg=0 tile=0 last=0", &grids);
+    CHECK(grids.count == 3 && grids.alignment == 16);
+    CHECK(runs(&grids.grids[2], 131072, 1, 128, 2) && grids.grids[0].blocks[0] == 0);
+    CHECK(runs(&grids.unaligned[1], 131072, 1, 128, 2) && grids.unaligned[2].blocks[0] == 0);
     // Wider: blocks that follow each other lie side by side.
     check_guess(first, "P=512 D=262144 T=f32",
-                "pointwise: threads=256 vector=2 rows=2 stream=0 maxnreg=0", &grids);
-    CHECK(runs(&grids.grids[2], 512, 256, 256, 1));
+                "pointwise: threads=256 vector=4 rows=1 stream=0 maxnreg=0", &grids);
+    CHECK(runs(&grids.grids[2], 256, 512, 256, 1));
     // More elements than 32 bits count.
     check_guess(first, "P=70000 D=262144 T=f16",
-                "pointwise: threads=128 vector=4 rows=4 stream=0 maxnreg=0", &grids);
-    CHECK(runs(&grids.grids[0], 512, 17500, 128, 1) && grids.grids[2].blocks[0] == 0);
+                "pointwise: threads=512 vector=8 rows=1 stream=0 maxnreg=0", &grids);
+    CHECK(runs(&grids.grids[0], 64, 65535, 512, 1) && grids.grids[2].blocks[0] == 0);
 }
 
 // Loads of a thread: 16 bytes at once where nothing but memory holds a launch up.
@@ -47,6 +47,8 @@ static void loads(void)
     static const char one[] = "op r(x: T[N]) -> (y: T[N]) " DTYPES "{ y[n] = max(x[n], 0) }";
     static const char heavy[] =
         "op r(x: T[N], z: T[N]) -> (y: T[N]) where T in f16 f32 { y[n] = exp(x[n]) + z[n] }";
+    static const char rows[] = "op r(x: T[N, C, W], v: T[C]) -> (y: T[N, C, W]) " DTYPES
+                               "{ y[n, c, w] = x[n, c, w] + v[c] }";
     struct kg_grids grids;
     check_guess(light, "N=100000000 T=f16",
                 "pointwise: threads=256 vector=4 rows=1 stream=0 maxnreg=0", &grids);
@@ -54,6 +56,11 @@ static void loads(void)
                 "pointwise: threads=256 vector=2 rows=1 stream=0 maxnreg=0", &grids);
     check_guess(one, "N=100000000 T=f32",
                 "pointwise: threads=256 vector=2 rows=2 stream=0 maxnreg=0", &grids);
+    // A thread finds the place of each vector.
+    check_guess(rows, "N=512 C=512 W=512 T=f16",
+                "pointwise: threads=256 vector=8 rows=1 stream=0 maxnreg=0", &grids);
+    check_guess(rows, "N=512 C=512 W=512 T=f32",
+                "pointwise: threads=256 vector=4 rows=1 stream=0 maxnreg=0", &grids);
     // Too little for each thread otherwise.
     check_guess(one, "N=100000000 T=f16",
                 "pointwise: threads=128 vector=4 rows=4 stream=0 maxnreg=0", &grids);

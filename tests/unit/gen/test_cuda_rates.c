@@ -57,6 +57,21 @@ static void short_rows_share_blocks(void)
     CHECK(threads <= 32);
 }
 
+// Threads without elements would only wait, and warps of a row for each other.
+static void few_short_rows_have_few_threads(void)
+{
+    static const struct {
+        const char *sizes;
+        int threads;
+    } cases[] = {{"P=2048 D=256 T=f16", 16}, {"P=512 D=256 T=f16", 16}, {"P=128 D=256 T=f16", 32},
+                 {"P=2048 D=128 T=f16", 8},  {"P=128 D=128 T=f16", 16}, {"P=128 D=512 T=f16", 64}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        int threads = 0;
+        choose(mean_of_rows, cases[i].sizes, "h100", &threads);
+        CHECK(threads == cases[i].threads);
+    }
+}
+
 // Within a tenth of what memory takes, and less where it is faster.
 static void times_follow_memory(void)
 {
@@ -86,4 +101,5 @@ static void units_have_limits(void)
     CHECK(kg_cuda_memory_resident(&work, &facts) == 32);
 }
 
-TEST_MAIN(short_rows_share_blocks, times_follow_memory, units_have_limits)
+TEST_MAIN(short_rows_share_blocks, few_short_rows_have_few_threads, times_follow_memory,
+          units_have_limits)
