@@ -55,7 +55,7 @@ static const struct subject subjects[] = {
      "P=1024 D=2048", NULL, BIT(SPECIAL)},
     {"a product of scalars in one chain", "host", PRODUCT, "M=2048 N=256 K=256",
      "direct: block=256 lanes=1", BIT(ARITHMETIC)},
-    {"a product with more sums than registers", "host", PRODUCT, "M=256 N=2048 K=512",
+    {"a product with more sums than registers", "host", PRODUCT, "M=2048 N=256 K=256",
      "direct: block=256 lanes=64", BIT(SPILLS)},
     {"sums of columns, column by column", "host", COLUMNS, "P=32768 D=512",
      "direct: block=256 lanes=1", BIT(LOCALITY)},

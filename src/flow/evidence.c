@@ -173,7 +173,9 @@ static bool is_of_kernel(const struct kg_asm_kernel *kernel)
     return length > 4 && strcmp(kernel->name + length - 4, "_run") == 0;
 }
 
-static void add_object(const struct kg_binary *binary, struct kg_evidence *evidence)
+// Spills count in the kernel that takes longest.
+static void add_object(const struct kg_binary *binary, bool is_longest,
+                       struct kg_evidence *evidence)
 {
     char *bytes = NULL;
     size_t length;
@@ -190,7 +192,8 @@ static void add_object(const struct kg_binary *binary, struct kg_evidence *evide
             evidence->calls += (int)count_calls(kernel);
             int bits = find_width(kernel);
             evidence->vector_bits = bits > evidence->vector_bits ? bits : evidence->vector_bits;
-            add_spills(kernel, evidence);
+            if (is_longest)
+                add_spills(kernel, evidence);
         }
     kg_arena_free(&arena);
     free(bytes);
@@ -202,11 +205,11 @@ static void add_host(const struct kg_plan *plan, struct kg_evidence *evidence)
     const struct kg_backend *backend = plan->device->backend;
     const struct kg_choice *choice = &plan->built->choice;
     bool cold = plan->session->protocol.cache != KG_WARM;
-    int woken = 0;
+    int woken = 0, longest = find_longest(choice);
     evidence->launches = choice->count;
     evidence->widest_bits = 8 * facts->vector_bytes;
     for (int i = 0; i < choice->count; i++) {
-        add_object(&plan->built->binaries[i], evidence);
+        add_object(&plan->built->binaries[i], i == longest, evidence);
         woken += plan->prepared && kg_prepared_ranges(plan->prepared, i) > 1;
     }
     evidence->term[KG_TERM_FLOPS] = evidence->roofline.compute_seconds;
@@ -216,7 +219,7 @@ static void add_host(const struct kg_plan *plan, struct kg_evidence *evidence)
         evidence->term[KG_TERM_SPECIAL] =
             plan->problem->transcendentals * cycles / (facts->clock * facts->units);
     if (plan->prepared)
-        evidence->blocks = (double)kg_prepared_ranges(plan->prepared, find_longest(choice));
+        evidence->blocks = (double)kg_prepared_ranges(plan->prepared, longest);
     if (evidence->blocks > 0 && facts->units > 0) {
         evidence->waves = evidence->blocks / facts->units;
         evidence->idle = 1 - evidence->waves / ceil(evidence->waves);
