@@ -7,6 +7,7 @@
 #   make test-wheel  install it for each Python there is, and use it (needs the package index)
 #   make test-torch  the Python package with PyTorch, in an environment outside the tree, $(TORCH_VENV): 5 GB
 #   make test-triton  emitted Triton modules of all ops, by Triton's interpreter and its compiler, likewise (an hour)
+#   make test-ascend  the same modules through the front end of triton-ascend (needs Python 3.11 and what test-triton installs)
 #   make test-bundle  the accuracy files of some bundles, by Triton's interpreter, likewise (half an hour)
 #   make demo      install what is missing, build, tune one operator for this machine
 #   make bench     measure against the baselines
@@ -20,8 +21,9 @@
 PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
 TORCH_VENV ?= /var/tmp/kernelgen-torch
+ASCEND_VENV ?= /var/tmp/kernelgen-ascend
 
-.PHONY: all test verify-ops test-kills wheel test-wheel test-torch test-triton test-bundle demo bench check sanitize sanitize-part fuzz format install clean
+.PHONY: all test verify-ops test-kills wheel test-wheel test-torch test-triton test-ascend test-bundle demo bench check sanitize sanitize-part fuzz format install clean
 
 all:
 	@scripts/bootstrap
@@ -70,6 +72,15 @@ test-triton:
 	@[ -x $(TORCH_VENV)/bin/python ] || python3 -m venv $(TORCH_VENV)
 	@$(TORCH_VENV)/bin/python -c 'import torch, numpy, triton' 2>/dev/null || $(TORCH_VENV)/bin/pip install torch numpy triton
 	KG_TRITON_PYTHON=$(TORCH_VENV)/bin/python ctest --test-dir build/dev --output-on-failure -R '^triton/'
+
+test-ascend:
+	@scripts/bootstrap python
+	@cmake --preset dev >/dev/null
+	cmake --build build/dev --target kernelgen
+	@[ -x $(ASCEND_VENV)/bin/python ] || python3.11 -m venv $(ASCEND_VENV)
+	@$(ASCEND_VENV)/bin/python -c 'import triton.backends.ascend, torch' 2>/dev/null || $(ASCEND_VENV)/bin/pip install triton-ascend pybind11 pyyaml
+	@ls -d $(TORCH_VENV)/lib/python3.11/site-packages > $(ASCEND_VENV)/lib/python3.11/site-packages/torch.pth
+	KG_ASCEND_PYTHON=$(ASCEND_VENV)/bin/python ctest --test-dir build/dev --output-on-failure -R '^triton/ascend_ops'
 
 test-bundle:
 	@scripts/bootstrap

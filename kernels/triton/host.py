@@ -4,21 +4,37 @@ class _Tile(typing.NamedTuple):
     warps: int
 
 
-def _most(device: torch.device, values: int) -> int:
+def _most(device: torch.device, values: int, registers: int = 16384) -> int:
     """Elements of a tile at most. On Ascend all values of a tile lie in the unified buffer of 192
     KiB, half of which serves the transfers of the next tile; elsewhere registers hold them."""
     if device.type != "npu":
-        return 16384
+        return registers
     fits = 96 * 1024 // (4 * values)
     return 1 << (max(fits, 1).bit_length() - 1)
 
 
-def _check_grid(device: torch.device, grid: typing.Any, **blocks: int) -> None:
+def _cores(device: torch.device, cube: bool) -> int:
+    """Of an Ascend device: those with a cube unit, or all vector cores. 0: each tile has a program
+    of its own, as on GPUs."""
     if device.type != "npu":
-        return
-    programs = math.prod(grid(blocks) if callable(grid) else grid)
-    if programs > 65535:
-        raise ValueError(f"an Ascend device runs 65535 programs; {programs} are needed")
+        return 0
+    found = triton.runtime.driver.active.utils.get_device_properties(torch.npu.current_device())
+    return found["num_aicore" if cube else "num_vectorcore"]
+
+
+def _spread(
+    device: torch.device, grid: typing.Any, cube: bool = False, **blocks: int
+) -> tuple[typing.Any, int, int, int]:
+    """The grid to launch, the turns of each program, the number of the last tile, and how many
+    tiles lie side by side. On Ascend a program for each core takes tiles in turns, as starting a
+    program costs a core more than the next turn."""
+    cores = _cores(device, cube)
+    if not cores:
+        return grid, 1, 2**31 - 1, 1
+    tiles = grid(blocks) if callable(grid) else grid
+    turns = triton.cdiv(math.prod(tiles), cores)
+    across = tiles[1] if len(tiles) > 1 else 1
+    return (triton.cdiv(math.prod(tiles), turns),), turns, math.prod(tiles) - 1, across
 
 
 def _configs(blocks: dict, varied: tuple, warps: int, stages: int) -> list:
@@ -48,6 +64,9 @@ class _Autotuned:
 
     def __getitem__(self, grid: typing.Any) -> typing.Any:
         def launch(*arguments, num_warps, num_stages=3, **constants):
+            if any(a.device.type == "npu" for a in arguments if isinstance(a, torch.Tensor)):
+                # The turns of programs belong to the blocks that were chosen.
+                return self.kernel[grid](*arguments, **constants)
             blocks = {n: constants.pop(n) for n in list(constants) if n.startswith("BLOCK_")}
             place = (self.kernel, num_warps, num_stages, *blocks.items())
             if place not in self.tuners:
@@ -72,7 +91,7 @@ def _tunable(kernel: typing.Any, *varied: str) -> typing.Any:
 def _tile(rows: int, cols: int, most: int) -> _Tile:
     """Blocks of an output of rows x cols: wide along the columns, where memory is contiguous, and
     about 2048 elements a program. A grid has at most 65535 programs along the columns."""
-    width = min(triton.next_power_of_2(max(cols, 1)), 1024, most)
+    width = min(triton.next_power_of_2(max(cols, 1)), 1024, max(most // 2, 1))
     if cols > 65535 * width:
         width = min(triton.next_power_of_2(triton.cdiv(cols, 65535)), most)
     height = min(triton.next_power_of_2(max(rows, 1)), max(min(2048, most) // width, 1))
@@ -113,10 +132,10 @@ class _Reduction(typing.NamedTuple):
     warps: int
 
 
-def _splits(programs: int, cols: int, step: int) -> int:
+def _splits(programs: int, cols: int, step: int, most: int) -> int:
     """How many programs share a row, a power of two: about 1024 in all, as many as keep the memory
-    of a large device busy, each with at least two steps."""
-    wanted = max(min(1024 // programs, cols // (2 * step)), 1)
+    of a large device busy, each with at least two steps. One program folds up to `most` parts."""
+    wanted = max(min(1024 // programs, cols // (2 * step), most), 1)
     return 1 << (wanted.bit_length() - 1)
 
 
@@ -125,7 +144,8 @@ def _reduce_tile(rows: int, cols: int, most: int) -> _Reduction:
     more rows where they are short."""
     width = min(triton.next_power_of_2(max(cols, 1)), 2048, most)
     height = min(triton.next_power_of_2(max(rows, 1)), max(min(1024, most) // width, 1))
-    return _Reduction(height, width, _splits(triton.cdiv(rows, height), cols, width), 4)
+    splits = _splits(triton.cdiv(rows, height), cols, width, most // height)
+    return _Reduction(height, width, splits, 4)
 
 
 def _column_tile(rows: int, cols: int, most: int) -> _Reduction:
@@ -133,7 +153,8 @@ def _column_tile(rows: int, cols: int, most: int) -> _Reduction:
     together; 32 elements a thread are under way."""
     height = min(triton.next_power_of_2(max(rows, 1)), 64, most)
     width = min(triton.next_power_of_2(max(cols, 1)), max(min(4096, most) // height, 1))
-    return _Reduction(height, width, _splits(triton.cdiv(rows, height), cols, width), 4)
+    splits = _splits(triton.cdiv(rows, height), cols, width, most // height)
+    return _Reduction(height, width, splits, 4)
 
 
 def _row_tile(rows: int, cols: int, most: int) -> _Tile:
@@ -172,7 +193,7 @@ def _shared(device: torch.device) -> int:
 
 
 def _product_tile(
-    m: int, n: int, k: int, batch: int, size: int, shared: int, longest: int = 1024
+    m: int, n: int, k: int, batch: int, size: int, shared: int, most: int, longest: int = 1024
 ) -> _ProductTile:
     """Blocks of a product whose elements have `size` bytes: the largest of which there are enough
     to occupy a large device, as each reads (m + n) * k elements for m * n * k products. 64 rows are
@@ -185,6 +206,7 @@ def _product_tile(
         shapes = [(rows, 128), (rows, 64)]
     if size > 2:  # float32 is multiplied without matrix units, from registers
         shapes = [s for s in shapes if s[0] * s[1] <= (128 * 128 if rows >= 64 else 32 * 64)]
+    shapes = [s for s in shapes if s[0] * s[1] <= most] or [(16, 32)]
     for height, width in shapes:
         height, width = min(height, rows), min(width, cols)
         tiles = triton.cdiv(m, height) * triton.cdiv(n, width) * batch

@@ -1,4 +1,18 @@
 @triton.jit
+def _number(turn, last):
+    """Of a program's tile in this turn. Tiles behind the last one are the last one again."""
+    return tl.minimum(tl.program_id(0) + turn * tl.num_programs(0), last)
+
+
+@triton.jit
+def _place(turn, last, across):
+    """The same where tiles lie side by side. GPUs count along both dimensions of the grid: there is
+    one turn, and `across` is 1."""
+    number = _number(turn, last)
+    return number // across, number % across + tl.program_id(1)
+
+
+@triton.jit
 def _floor_div(a, b):
     """Rounded down; by zero it is 0. Triton's own division of integers rounds towards zero."""
     safe = tl.where(b == 0, 1, b)

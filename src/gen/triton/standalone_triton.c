@@ -72,10 +72,11 @@ static void add_group(struct kg_triton_variant *variant, const struct kg_triton_
                                   entry,
                                   kg_text_string(&comment),
                                   &variant->kernels,
-                                  &variant->launches};
+                                  &variant->launches,
+                                  &variant->proofs};
     plan->write(plan, &unit);
     kg_text_format(&variant->summary, "%s: %s\n", entry, plan->what);
-    variant->kernels.failed |= comment.failed;
+    variant->kernels.failed |= comment.failed | variant->proofs.failed;
     kg_text_free(&comment);
 }
 
@@ -84,6 +85,7 @@ static void free_variant(struct kg_triton_variant *variant)
     kg_text_free(&variant->kernels);
     kg_text_free(&variant->launches);
     kg_text_free(&variant->summary);
+    kg_text_free(&variant->proofs);
 }
 
 static void write_variant(struct kg_triton_variant *variant, const struct kg_problem *problem,
@@ -182,7 +184,8 @@ static void add_text_block(struct kg_text *text, const char *lines)
             kg_text_add_bytes(text, lines, 1);
 }
 
-static void add_docstring(const struct kg_triton_module *module, struct kg_text *text)
+static void add_docstring(const struct kg_triton_module *module, const struct kg_problem *problem,
+                          struct kg_text *text)
 {
     const struct kg_op *op = module->op;
     struct kg_text formula = {0};
@@ -211,7 +214,7 @@ static void add_docstring(const struct kg_triton_module *module, struct kg_text 
     }
     kg_text_add(text, "\nThe narrow floats are computed in float32 and rounded once, when they are "
                       "stored.\n");
-    kg_triton_ascend(module, text);
+    kg_triton_ascend(module, problem, text);
     kg_text_add(text, "\"\"\"\n");
     kg_text_free(&formula);
 }
@@ -235,7 +238,8 @@ static void add_params(const struct kg_triton_module *module, struct kg_text *te
     }
 }
 
-static void write_module(struct kg_triton_module *module, struct kg_text *source)
+static void write_module(struct kg_triton_module *module, const struct kg_problem *problem,
+                         struct kg_text *source)
 {
     struct kg_text code = {0}, helpers = {0}, function = {0}, values = {0};
     for (int v = 0; v < module->variant_count; v++)
@@ -244,7 +248,7 @@ static void write_module(struct kg_triton_module *module, struct kg_text *source
     kg_triton_function(module, &function);
     kg_triton_helpers(kg_skeleton_find("triton/host.py"), kg_text_string(&function), &helpers);
     struct kg_text docstring = {0};
-    add_docstring(module, &docstring);
+    add_docstring(module, problem, &docstring);
     kg_triton_add_prose(source, kg_text_string(&docstring));
     source->failed |= docstring.failed;
     kg_text_free(&docstring);
@@ -295,7 +299,7 @@ bool kg_gen_standalone_triton(const struct kg_problem *problem, const struct kg_
         kg_triton_host_begin(&module->host, problem, &module->arena);
         for (int i = 0; combination(module->op, i, bindings); i++)
             try_combination(module, problem, facts, bindings);
-        write_module(module, source);
+        write_module(module, problem, source);
         for (int v = 0; v < module->variant_count; v++) {
             source->failed |= module->variants[v].kernels.failed;
             free_variant(&module->variants[v]);

@@ -1,11 +1,29 @@
-// What is known of a module's kernels on Ascend devices, by the rules of triton-ascend's
-// documentation: at most 65535 programs, a unified buffer of 192 KiB, tails of 32 bytes, no float64
-// and no unsigned integers of more than 8 bits, 64-bit integers and reads at computed places one
-// element at a time.
+// What is known of a module's kernels on Ascend devices (910B), by the rules of triton-ascend's
+// documentation: programs, the unified buffer, tails of rows, dtypes that are not there, and what
+// is computed one element at a time. Buffers of the cube unit are those of Huawei's Ascend C guide.
 
 #include "gen/triton/triton_module.h"
 
+#include "gen/triton/triton_kernel.h"
+
 #include <string.h>
+
+enum { UNIFIED = 96 * 1024 }; // bytes of the unified buffer; as many take the next tile's transfers
+enum { VECTOR_TAIL = 32, CUBE_TAIL = 512 }; // bytes that rows are padded to
+
+void kg_triton_add_most(struct kg_triton_unit *unit, int values, bool product)
+{
+    kg_text_format(unit->launches, "_most(%s, %d%s)", unit->host->device, values,
+                   product ? ", 32768" : "");
+    if (!unit->proofs)
+        return;
+    int most = 1; // as in _most
+    while (2 * most * 4 * values <= UNIFIED)
+        most *= 2;
+    kg_text_format(unit->proofs,
+                   "%s: %d values of 4 bytes for an element, at most %d elements: %d KiB\n",
+                   unit->entry, values, most, (most * 4 * values + 1023) / 1024);
+}
 
 static bool is_unknown(enum kg_dtype dtype)
 {
@@ -41,23 +59,99 @@ static bool uses(const struct kg_triton_module *module, const char *word)
     return false;
 }
 
-void kg_triton_ascend(const struct kg_triton_module *module, struct kg_text *text)
+// Names of the tensors whose rows are not whole multiples of `unit` bytes, at the problem's sizes.
+static void add_tails(const struct kg_problem *problem, int unit, struct kg_text *text)
+{
+    const struct kg_op *op = problem->op;
+    bool any = false, sized = false;
+    kg_text_add(text, "    tails");
+    for (int i = 0; i < op->size_count; i++) {
+        if (op->sizes[i]->is_param)
+            continue;
+        kg_text_format(text, "%s%s=%lld", sized ? ", " : " at ", op->sizes[i]->name,
+                       (long long)problem->sizes[i]);
+        sized = true;
+    }
+    kg_text_format(text, ", in rows of %d bytes: ", unit);
+    for (int i = 0; i < op->input_count + op->output_count; i++) {
+        const struct kg_tensor *tensor = op->tensors[i];
+        if (tensor->rank == 0)
+            continue;
+        int64_t bits = kg_dtypes[kg_emit_tensor_dtype(tensor)].bits;
+        int64_t bytes = (problem->layouts[tensor->id].shape[tensor->rank - 1] * bits + 7) / 8;
+        if (bytes % unit == 0)
+            continue;
+        kg_text_format(text, "%s%s (%lld)", any ? ", " : "padded are ", tensor->name,
+                       (long long)bytes);
+        any = true;
+    }
+    kg_text_add(text, any ? "\n" : "all are aligned\n");
+}
+
+// How often a word occurs in all kernels, with a text in the same line behind it.
+static int count_lines(const struct kg_triton_module *module, const char *word, const char *behind)
+{
+    int count = 0;
+    for (int v = 0; v < module->variant_count; v++)
+        for (const char *at = kg_text_string(&module->variants[v].kernels);
+             (at = strstr(at, word)) != NULL; at++) {
+            const char *end = strchr(at, '\n'), *found = strstr(at, behind);
+            count += found && (!end || found < end);
+        }
+    return count;
+}
+
+static void add_slow(const struct kg_triton_module *module, struct kg_text *text)
+{
+    static const struct {
+        const char *word, *behind, *what;
+    } patterns[] = {
+        {"tl.int64", "", "64-bit integers"},
+        {"tl.where(", "_in,", "selections by comparisons of integers"},
+        {"tl.minimum(tl.maximum(", "", "reads at places that a tensor holds"},
+    };
+    bool any = false;
+    for (size_t i = 0; i < sizeof patterns / sizeof *patterns; i++) {
+        int count = count_lines(module, patterns[i].word, patterns[i].behind);
+        if (!count)
+            continue;
+        kg_text_format(text, "%s%s (%d)", any ? ", " : "    element by element: ", patterns[i].what,
+                       count);
+        any = true;
+    }
+    kg_text_add(text, any ? "\n" : "    element by element: nothing\n");
+}
+
+void kg_triton_ascend(const struct kg_triton_module *module, const struct kg_problem *problem,
+                      struct kg_text *text)
 {
     bool product = uses(module, "BLOCK_M");
-    kg_text_add(text, "\nOn Ascend (device npu):\n\n"
-                      "    grid: checked at each launch, at most 65535 programs\n");
-    if (!product || uses(module, "BLOCK_COLS"))
-        kg_text_add(text, "    unified buffer: tiles are chosen so that all values of a tile take "
-                          "96 of 192 KiB\n");
+    kg_text_add(text, "\nOn Ascend (device npu):\n\n");
+    kg_text_format(text,
+                   "    grid: one dimension, a program for each %s, which takes tiles in turns\n",
+                   !product                     ? "vector core"
+                   : uses(module, "BLOCK_COLS") ? "vector core (or core with a cube unit, where "
+                                                  "tl.dot is used)"
+                                                : "core with a cube unit");
+    kg_text_format(text,
+                   "    unified buffer: %d of 192 KiB for a tile, as much for the next one's "
+                   "transfers\n",
+                   UNIFIED / 1024);
+    for (int v = 0; v < module->variant_count; v++) {
+        const char *lines = kg_text_string(&module->variants[v].proofs);
+        while (*lines) {
+            size_t length = strcspn(lines, "\n") + 1;
+            kg_text_add(text, "        ");
+            kg_text_add_bytes(text, lines, length);
+            lines += length;
+        }
+    }
     if (product)
-        kg_text_add(text, "    products: the buffers of the cube unit are not accounted for\n");
-    kg_text_add(text, "    tails: blocks are powers of two; rows whose stride is a multiple of 32 "
-                      "bytes are aligned\n");
+        kg_text_add(text, "    cube unit: tiles take at most 32 of 64 KiB of L0A, 32 of 64 of "
+                          "L0B, 16 of 128 of L0C\n");
+    add_tails(problem, product ? CUBE_TAIL : VECTOR_TAIL, text);
     add_dtypes(module->op, text);
-    if (uses(module, ".to(tl.int64)") || uses(module, ", tl.int64)"))
-        kg_text_add(text, "    slow: 64-bit integers are computed one by one\n");
     if (uses(module, "tl.float64") || uses(module, "_pow("))
         kg_text_add(text, "    not there: float64, which some kernels compute in\n");
-    if (uses(module, "tl.minimum(tl.maximum("))
-        kg_text_add(text, "    slow: reads at places that a tensor holds are made one by one\n");
+    add_slow(module, text);
 }

@@ -52,7 +52,7 @@ static void declare_tile(struct kg_triton_kernel *kernel, const struct kg_triton
 {
     const char *pid = kg_triton_fresh(kernel, "pid");
     const char *m = kg_triton_fresh(kernel, "tiles_m"), *n = kg_triton_fresh(kernel, "tiles_n");
-    kg_triton_line(kernel, "%s = tl.program_id(0)", pid);
+    kg_triton_line(kernel, "%s = %s", pid, kg_triton_program(kernel, 0, false));
     kg_triton_line(kernel, "%s = tl.cdiv(%s, BLOCK_M)", m,
                    extent_of(kernel, product, KG_CONTRACT_M));
     kg_triton_line(kernel, "%s = tl.cdiv(%s, BLOCK_N)", n,
@@ -194,7 +194,7 @@ static void write_tiles(struct kg_triton_kernel *kernel, const struct kg_triton_
     declare_tile(kernel, product);
     if (form == PART) {
         split = kg_triton_fresh(kernel, "split");
-        kg_triton_line(kernel, "%s = tl.program_id(1)", split);
+        kg_triton_line(kernel, "%s = %s", split, kg_triton_program(kernel, 1, false));
     }
     const char *total = kg_triton_fresh(kernel, "total");
     kg_triton_line(kernel, "%s = tl.zeros([BLOCK_M, BLOCK_N], %s)", total,
@@ -256,7 +256,8 @@ static void launch(const struct kg_triton_product *product, struct kg_triton_uni
     kg_text_format(text, "        %s = _product_tile(%s, %s, %s, %s, ", tile, rows, cols,
                    kg_text_string(&depth), kg_text_string(&batch));
     kg_triton_product_bytes(text, host, product);
-    kg_text_format(text, ", _shared(%s)", host->device);
+    kg_text_format(text, ", _shared(%s), ", host->device);
+    kg_triton_add_most(unit, 2 + 2 * unit->group->count, true); // the sum, each value and its copy
     if (block) // all of a block has the same scales
         kg_text_format(text, ", longest=%d", block);
     kg_text_add(text, ")\n");

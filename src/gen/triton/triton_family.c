@@ -35,7 +35,7 @@ bool kg_triton_emit(const struct kg_match *match, const struct kg_config *config
     struct kg_triton_host host;
     struct kg_text launches = {0};
     kg_triton_host_begin(&host, match->group.problem, &arena);
-    struct kg_triton_unit unit = {&host, &match->group, entry, plan->what, source, &launches};
+    struct kg_triton_unit unit = {&host, &match->group, entry, plan->what, source, &launches, NULL};
     plan->write(plan, &unit);
     source->failed |= launches.failed;
     kg_text_free(&launches);

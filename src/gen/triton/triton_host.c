@@ -125,6 +125,10 @@ void kg_triton_host_call(struct kg_text *text, const struct kg_triton_host *host
             add(&call, kg_text_string(&argument));
         }
     }
+    add(&call, host->turns);
+    add(&call, host->last);
+    if (kernel->uses_column)
+        add(&call, host->across);
     for (int pass = 0; pass < 2; pass++) {
         for (int i = 0; i < kernel->extent_count && pass == 1; i++) {
             kg_text_cut(&argument, 0);
@@ -187,6 +191,9 @@ void kg_triton_host_begin(struct kg_triton_host *host, const struct kg_problem *
     host->device = kg_triton_name(names, "device");
     host->tile = kg_triton_name(names, "tile");
     host->grid = kg_triton_name(names, "grid");
+    host->turns = kg_triton_name(names, "turns");
+    host->last = kg_triton_name(names, "last");
+    host->across = kg_triton_name(names, "across");
     host->part = kg_triton_name(names, "part");
     host->place = kg_triton_name(names, "place");
     host->chunk = kg_triton_name(names, "chunk");

@@ -15,6 +15,7 @@ struct kg_triton_host {
     const char *index, *device;
     const char *tile; // "tile": what _tile returned
     const char *grid;
+    const char *turns, *last, *across;         // what _spread says of a launch
     const char *part, *place, *chunk, *splits; // of sums that several programs share
     const char *counts[2];                     // "rows" and "cols" of a launch
 };
@@ -41,7 +42,12 @@ struct kg_triton_unit {
     const char *comment; // the formulas of the group
     struct kg_text *kernels;
     struct kg_text *launches; // indented by one level
+    struct kg_text *proofs;   // of what fits in an Ascend device's buffers; NULL: not wanted
 };
+
+// Writes the call of _most for a launch whose kernels have that many values for an element of a
+// tile, and what follows for an Ascend device. triton_ascend.c.
+void kg_triton_add_most(struct kg_triton_unit *unit, int values, bool product);
 
 // Begins a kernel called `entry`, or `entry` with `suffix` in front of its "_kernel"; NULL when out
 // of memory, which the unit remembers. The end appends it and frees it.

@@ -11,7 +11,7 @@
 void kg_triton_kernel_begin(struct kg_triton_kernel *kernel, const struct kg_group *group,
                             const char *entry)
 {
-    *kernel = (struct kg_triton_kernel){.group = group, .level = 1};
+    *kernel = (struct kg_triton_kernel){.group = group, .level = 2};
     snprintf(kernel->entry, sizeof kernel->entry, "%s", entry);
     kernel->names.arena = &kernel->arena;
     kernel->names.is_kernel = true;
@@ -25,6 +25,19 @@ void kg_triton_kernel_begin(struct kg_triton_kernel *kernel, const struct kg_gro
         kernel->sizes[i] = kg_triton_name(&kernel->names, kg_text_string(&name));
         kg_text_free(&name);
     }
+    kernel->turns = kg_triton_fresh(kernel, "turns");
+    kernel->last = kg_triton_fresh(kernel, "last");
+    kernel->across = kg_triton_fresh(kernel, "across");
+    kernel->turn = kg_triton_fresh(kernel, "turn");
+    kernel->program = kg_triton_fresh(kernel, "program");
+    kernel->column = kg_triton_fresh(kernel, "program_col");
+}
+
+const char *kg_triton_program(struct kg_triton_kernel *kernel, int dimension, bool as_index)
+{
+    kernel->uses_column |= dimension == 1;
+    const char *name = dimension == 1 ? kernel->column : kernel->program;
+    return as_index ? kg_triton_format(kernel, "%s.to(INDEX)", name) : name;
 }
 
 void kg_triton_kernel_free(struct kg_triton_kernel *kernel)
@@ -156,6 +169,18 @@ static void add_argument(struct kg_text *text, size_t *line, const char *name)
     kg_text_format(text, "%s,", name);
 }
 
+// The loop over a program's turns, and which tile each is.
+static void add_turns(const struct kg_triton_kernel *kernel, struct kg_text *text)
+{
+    kg_text_format(text, "    for %s in range(%s):\n", kernel->turn, kernel->turns);
+    if (kernel->uses_column)
+        kg_text_format(text, "        %s, %s = _place(%s, %s, %s)\n", kernel->program,
+                       kernel->column, kernel->turn, kernel->last, kernel->across);
+    else
+        kg_text_format(text, "        %s = _number(%s, %s)\n", kernel->program, kernel->turn,
+                       kernel->last);
+}
+
 void kg_triton_kernel_text(const struct kg_triton_kernel *kernel, const char *comment,
                            struct kg_text *text)
 {
@@ -171,6 +196,10 @@ void kg_triton_kernel_text(const struct kg_triton_kernel *kernel, const char *co
         for (int d = 0; d < problem->tensors[i]->rank; d++)
             if (kernel->strides[i][d])
                 add_argument(text, &line, kernel->strides[i][d]);
+    add_argument(text, &line, kernel->turns);
+    add_argument(text, &line, kernel->last);
+    if (kernel->uses_column)
+        add_argument(text, &line, kernel->across);
     struct kg_text constant = {0};
     for (int pass = 0; pass < 2; pass++) {
         for (int i = 0; i < kernel->extent_count && pass == 1; i++)
@@ -194,7 +223,10 @@ void kg_triton_kernel_text(const struct kg_triton_kernel *kernel, const char *co
     kg_text_format(&constant, "    \"\"\"%s\"\"\"\n", comment);
     kg_text_add(text, "\n):\n");
     kg_triton_add_prose(text, kg_text_string(&constant));
+    kg_text_cut(&constant, 0);
+    add_turns(kernel, &constant);
+    kg_text_add(&constant, kg_text_string(&kernel->body));
+    kg_triton_add_lines(text, kg_text_string(&constant));
     text->failed |= constant.failed;
     kg_text_free(&constant);
-    kg_triton_add_lines(text, kg_text_string(&kernel->body));
 }

@@ -41,6 +41,11 @@ struct kg_triton_kernel {
     struct kg_triton_axis axes[KG_MAX_INDICES];
     const char *values[KG_MAX_NESTS]; // by position in the group: the variable with its value
 
+    // A program computes a tile in each of its turns: see _number in kernels/triton/values.py.
+    const char *turns, *last, *across, *turn;
+    const char *program, *column; // where the tile lies along both dimensions of the grid
+    bool uses_column;
+
     bool whole;  // reads of integers keep the dtype that they have in memory
     bool native; // reads of floats keep the dtype that they have in memory
     bool small;  // reads of integers are of 32 bits: the values of the formula are known to be few
@@ -80,6 +85,8 @@ bool kg_triton_kernel_failed(const struct kg_triton_kernel *kernel);
 // is known to be dead, or two where some are of 64 bits.
 int kg_triton_values(const struct kg_triton_kernel *kernel);
 
+// The tile's place along a dimension of the grid, as a number; `as_index`: in the type of offsets.
+const char *kg_triton_program(struct kg_triton_kernel *kernel, int dimension, bool as_index);
 // A line of the body.
 void kg_triton_line(struct kg_triton_kernel *kernel, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

@@ -80,7 +80,7 @@ static void write_columns(struct kg_triton_kernel *kernel, const struct kg_nest 
 {
     int last = nest->axis_count - 1;
     bool scalar = nest->output_axes == 0;
-    kg_triton_tile_rows(kernel, nest, nest->output_axes);
+    kg_triton_tile_rows(kernel, nest, nest->output_axes, false);
     kg_triton_block(kernel, "BLOCK_COLS");
     struct kg_triton_fold fold = kg_triton_fold_of(nest);
     fold.shape = scalar ? "[BLOCK_COLS]" : "[BLOCK_ROWS, BLOCK_COLS]";

@@ -92,11 +92,12 @@ static void write_walk(struct kg_triton_kernel *kernel, const struct reduction *
     const struct kg_nest *nest = kg_group_nest(kernel->group, reduction->k);
     int first = nest->output_axes, last = nest->axis_count - 1;
     kernel->nest = nest;
-    kg_triton_tile_rows(kernel, nest, first);
+    kg_triton_tile_rows(kernel, nest, first, false);
     const char *split = NULL;
     if (form == PART) {
         split = kg_triton_fresh(kernel, "split");
-        kg_triton_line(kernel, "%s = tl.program_id(%d)", split, first > 0 ? 1 : 0);
+        kg_triton_line(kernel, "%s = %s", split,
+                       kg_triton_program(kernel, first > 0 ? 1 : 0, false));
     }
     kg_triton_block(kernel, "BLOCK_COLS");
     struct kg_triton_fold fold =
@@ -144,7 +145,7 @@ static void write_end(struct kg_triton_kernel *kernel, const struct reduction *r
     const struct kg_nest *nest = kg_group_nest(kernel->group, reduction->k);
     bool scalar = nest->output_axes == 0;
     kernel->nest = nest;
-    kg_triton_tile_rows(kernel, nest, nest->output_axes);
+    kg_triton_tile_rows(kernel, nest, nest->output_axes, false);
     kg_triton_block(kernel, "BLOCK_SPLITS");
     const char *split = kg_triton_fresh(kernel, "split");
     kg_triton_line(kernel, "%s = tl.arange(0, BLOCK_SPLITS)%s", split, scalar ? "" : "[None, :]");
@@ -180,9 +181,14 @@ static void launch(const struct reduction *reduction, struct kg_triton_unit *uni
     kg_triton_host_product(text, host, nest, 0, nest->output_axes - 1);
     kg_text_add(text, ", ");
     kg_triton_host_product(text, host, nest, nest->output_axes, nest->axis_count - 1);
-    kg_text_format(text, "\n    if %s:\n        %s = %s(%s, %s, _most(%s, %d))\n", rows, tile,
-                   reduction->rows_first ? "_column_tile" : "_reduce_tile", rows, cols,
-                   host->device, kg_triton_values(kernels[PART]));
+    kg_text_format(text, "\n    if %s:\n        %s = %s(%s, %s, ", rows, tile,
+                   reduction->rows_first ? "_column_tile" : "_reduce_tile", rows, cols);
+    int values = 0;
+    for (enum form form = WHOLE; form <= END; form++)
+        if (kg_triton_values(kernels[form]) > values)
+            values = kg_triton_values(kernels[form]);
+    kg_triton_add_most(unit, values, false);
+    kg_text_add(text, ")\n");
     kg_text_format(text, "        if %s.splits == 1:\n", tile);
     kg_triton_launch_grid(unit, kernels[WHOLE], 3, false);
     kg_triton_launch_call(unit, kernels[WHOLE], 3, KG_TRITON_TUNE_ALL);

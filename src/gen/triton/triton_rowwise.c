@@ -19,6 +19,24 @@ struct rows {
     struct kg_group group;
 };
 
+// Whether a row axis lies inside of a column axis in the memory of what the rows are read from.
+static bool are_scattered(const struct kg_rowwise_plan *shared)
+{
+    const struct kg_nest *nest = shared->shape;
+    for (int i = 0; i < nest->access_count; i++) {
+        bool column = false;
+        for (int dim = 0; dim < nest->accesses[i].tensor->rank; dim++) {
+            const struct kg_expr *subscript = nest->accesses[i].map[dim].subscript;
+            for (int axis = 0; axis < shared->rows && column; axis++)
+                if (kg_expr_uses(subscript, axis, true))
+                    return true;
+            for (int axis = shared->rows; axis <= shared->last; axis++)
+                column |= kg_expr_uses(subscript, axis, true);
+        }
+    }
+    return false;
+}
+
 static void declare_columns(struct kg_triton_kernel *kernel, const struct rows *rows,
                             const char *start, const char **inside)
 {
@@ -50,7 +68,7 @@ static void write_short(const struct rows *rows, struct kg_triton_kernel *kernel
     const struct kg_rowwise_plan *shared = &rows->shared;
     const char *inside;
     kernel->nest = shared->shape;
-    kg_triton_tile_rows(kernel, shared->shape, shared->rows);
+    kg_triton_tile_rows(kernel, shared->shape, shared->rows, !are_scattered(shared));
     declare_columns(kernel, rows, NULL, &inside);
     for (int i = 0; i < kernel->group->count; i++) {
         if (shared->role[i] != KG_ROWWISE_REDUCE) {
@@ -150,31 +168,13 @@ static void write_long(const struct rows *rows, struct kg_triton_kernel *kernel)
 {
     const struct kg_rowwise_plan *shared = &rows->shared;
     kernel->nest = shared->shape;
-    kg_triton_tile_rows(kernel, shared->shape, shared->rows);
+    kg_triton_tile_rows(kernel, shared->shape, shared->rows, !are_scattered(shared));
     for (int pass = 0; pass <= shared->passes; pass++) {
         for (int i = 0; i < kernel->group->count; i++)
             if (shared->role[i] == KG_ROWWISE_SCALAR && shared->pass[i] == pass)
                 kg_triton_element(kernel, i);
         write_pass(rows, kernel, pass);
     }
-}
-
-// Whether a row axis lies inside of a column axis in the memory of what the rows are read from.
-static bool are_scattered(const struct kg_rowwise_plan *shared)
-{
-    const struct kg_nest *nest = shared->shape;
-    for (int i = 0; i < nest->access_count; i++) {
-        bool column = false;
-        for (int dim = 0; dim < nest->accesses[i].tensor->rank; dim++) {
-            const struct kg_expr *subscript = nest->accesses[i].map[dim].subscript;
-            for (int axis = 0; axis < shared->rows && column; axis++)
-                if (kg_expr_uses(subscript, axis, true))
-                    return true;
-            for (int axis = shared->rows; axis <= shared->last; axis++)
-                column |= kg_expr_uses(subscript, axis, true);
-        }
-    }
-    return false;
 }
 
 static void launch(const struct rows *rows, struct kg_triton_unit *unit,
@@ -189,10 +189,11 @@ static void launch(const struct rows *rows, struct kg_triton_unit *unit,
     kg_triton_host_product(text, host, shared->shape, 0, shared->rows - 1);
     kg_text_add(text, ", ");
     kg_triton_host_product(text, host, shared->shape, shared->rows, shared->last);
-    kg_text_format(text, "\n    if %s:\n        %s = _row_tile(%s, %s, _most(%s, %d))\n",
-                   host->counts[0], host->tile, host->counts[0], host->counts[1], host->device,
-                   kg_triton_values(whole) > kg_triton_values(blocks) ? kg_triton_values(whole)
-                                                                      : kg_triton_values(blocks));
+    kg_text_format(text, "\n    if %s:\n        %s = _row_tile(%s, %s, ", host->counts[0],
+                   host->tile, host->counts[0], host->counts[1]);
+    int values = kg_triton_values(whole), in_blocks = kg_triton_values(blocks);
+    kg_triton_add_most(unit, values > in_blocks ? values : in_blocks, false);
+    kg_text_add(text, ")\n");
     kg_triton_launch_grid(unit, whole, 2, false);
     kg_text_format(text, "        if %s <= %s.cols:\n", host->counts[1], host->tile);
     kg_triton_launch_call(unit, whole, 3, KG_TRITON_TUNE_ROWS);

@@ -30,7 +30,7 @@ static void declare_rows(struct kg_triton_kernel *kernel, const struct scan *sca
         if (axis != scan->shared.axis)
             others[count++] = axis;
     if (count > 0)
-        kg_triton_tile_rows_of(kernel, nest, others, count);
+        kg_triton_tile_rows_of(kernel, nest, others, count, false);
     else
         (void)kg_triton_tile_dimension(kernel, "row", 0, "BLOCK_ROWS", "[:, None]", "1");
 }
@@ -175,9 +175,10 @@ static void launch(const struct scan *scan, struct kg_triton_unit *unit,
     }
     kg_text_add(text, any ? ", " : "1, ");
     kg_triton_host_extent(text, host, nest->axes[scan->shared.axis]);
-    kg_text_format(text, "\n    if %s and %s:\n        %s = _scan_tile(%s, %s, _most(%s, %d))\n",
-                   host->counts[0], host->counts[1], host->tile, host->counts[0], host->counts[1],
-                   host->device, kg_triton_values(kernel));
+    kg_text_format(text, "\n    if %s and %s:\n        %s = _scan_tile(%s, %s, ", host->counts[0],
+                   host->counts[1], host->tile, host->counts[0], host->counts[1]);
+    kg_triton_add_most(unit, kg_triton_values(kernel), false);
+    kg_text_add(text, ")\n");
     kg_triton_launch_grid(unit, kernel, 2, false);
     kg_triton_launch_call(unit, kernel, 2, KG_TRITON_TUNE_ALL);
 }

@@ -52,11 +52,6 @@ const char *kg_triton_tile_part(struct kg_triton_kernel *kernel, const struct kg
     return kg_triton_format(kernel, "%s * %s + %s", split, kg_triton_operand(kernel, rows), offset);
 }
 
-const char *kg_triton_tile_program(struct kg_triton_kernel *kernel, int dimension)
-{
-    return kg_triton_format(kernel, "tl.program_id(%d).to(INDEX)", dimension);
-}
-
 void kg_triton_tile_split(struct kg_triton_kernel *kernel, const struct kg_nest *nest,
                           const int *axes, int count, const char *linear, const char *inside)
 {
@@ -82,7 +77,7 @@ struct kg_triton_axis kg_triton_tile_dimension(struct kg_triton_kernel *kernel, 
     const char *name = kg_triton_fresh(kernel, base);
     kg_triton_block(kernel, block);
     kg_triton_line(kernel, "%s = %s%s * %s + tl.arange(0, %s)%s%s", name, *expand ? "(" : "",
-                   kg_triton_tile_program(kernel, program), block, block, *expand ? ")" : "",
+                   kg_triton_program(kernel, program, true), block, block, *expand ? ")" : "",
                    expand);
     const char *inside = kg_triton_fresh(kernel, kg_triton_format(kernel, "%s_in", name));
     kg_triton_line(kernel, "%s = %s < %s", inside, name, end);
@@ -90,22 +85,33 @@ struct kg_triton_axis kg_triton_tile_dimension(struct kg_triton_kernel *kernel, 
 }
 
 void kg_triton_tile_rows_of(struct kg_triton_kernel *kernel, const struct kg_nest *nest,
-                            const int *axes, int count)
+                            const int *axes, int count, bool again)
 {
-    struct kg_triton_axis rows = kg_triton_tile_dimension(
-        kernel, count == 1 ? nest->axes[axes[0]]->name : "row", 0, "BLOCK_ROWS", "[:, None]",
-        kg_triton_tile_count(kernel, nest, axes, count));
+    const char *total = kg_triton_tile_count(kernel, nest, axes, count);
+    if (count > 1 && again) {
+        const char *row = kg_triton_fresh(kernel, "row");
+        kg_triton_block(kernel, "BLOCK_ROWS");
+        kg_triton_line(kernel, "%s = %s * BLOCK_ROWS + tl.arange(0, BLOCK_ROWS)", row,
+                       kg_triton_program(kernel, 0, true));
+        kg_triton_line(kernel, "%s = tl.minimum(%s, %s - 1)[:, None]", row, row, total);
+        kg_triton_tile_split(kernel, nest, axes, count, row, NULL);
+        return;
+    }
+    struct kg_triton_axis rows =
+        kg_triton_tile_dimension(kernel, count == 1 ? nest->axes[axes[0]]->name : "row", 0,
+                                 "BLOCK_ROWS", "[:, None]", total);
     if (count == 1)
         kernel->axes[axes[0]] = rows;
     else
         kg_triton_tile_split(kernel, nest, axes, count, rows.name, rows.inside);
 }
 
-void kg_triton_tile_rows(struct kg_triton_kernel *kernel, const struct kg_nest *nest, int count)
+void kg_triton_tile_rows(struct kg_triton_kernel *kernel, const struct kg_nest *nest, int count,
+                         bool again)
 {
     int axes[KG_MAX_INDICES];
     if (count > 0)
-        kg_triton_tile_rows_of(kernel, nest, axes, range_of(0, count - 1, axes));
+        kg_triton_tile_rows_of(kernel, nest, axes, range_of(0, count - 1, axes), again);
 }
 
 struct kg_triton_axis kg_triton_tile_columns(struct kg_triton_kernel *kernel,
@@ -201,8 +207,10 @@ void kg_triton_launch_call(struct kg_triton_unit *unit, const struct kg_triton_k
     const struct kg_triton_host *host = unit->host;
     add_blocks(&constants, kernel, host->tile);
     bool blocks = tunable != KG_TRITON_TUNE_NONE && kernel->block_count > 0;
-    kg_text_format(unit->launches, "%*s_check_grid(%s, %s%s%s)\n", 4 * level, "", host->device,
-                   host->grid, blocks ? ", " : "", blocks ? kg_text_string(&constants) : "");
+    kg_text_format(unit->launches, "%*s%s, %s, %s, %s = _spread(%s, %s%s%s%s)\n", 4 * level, "",
+                   host->grid, host->turns, host->last, host->across, host->device, host->grid,
+                   has_block(kernel, "BLOCK_M") ? ", True" : "", blocks ? ", " : "",
+                   blocks ? kg_text_string(&constants) : "");
     kg_text_format(&constants, "%snum_warps=%s.warps", kernel->block_count ? ", " : "", host->tile);
     if (has_block(kernel, "BLOCK_M"))
         kg_text_format(&constants, ", num_stages=%s.stages", host->tile);
@@ -241,10 +249,11 @@ void kg_triton_launch_outputs(struct kg_triton_unit *unit, const struct kg_trito
     kg_triton_host_product(text, host, nest, 0, last - 1);
     kg_text_add(text, ", ");
     kg_triton_host_product(text, host, nest, last < 0 ? 0 : last, last);
-    kg_text_format(text, "\n%*sif %s and %s:\n%*s    %s = %s(%s, %s, _most(%s, %d))\n", indent, "",
-                   rows, cols, indent, "", host->tile,
-                   turned_axis(unit->group, nest) < 0 ? "_tile" : "_transpose_tile", rows, cols,
-                   host->device, kg_triton_values(kernel));
+    kg_text_format(text, "\n%*sif %s and %s:\n%*s    %s = %s(%s, %s, ", indent, "", rows, cols,
+                   indent, "", host->tile,
+                   turned_axis(unit->group, nest) < 0 ? "_tile" : "_transpose_tile", rows, cols);
+    kg_triton_add_most(unit, kg_triton_values(kernel), false);
+    kg_text_add(text, ")\n");
     kg_triton_launch_grid(unit, kernel, level + 1, true);
     kg_triton_launch_call(unit, kernel, level + 1, KG_TRITON_TUNE_ALL);
 }
@@ -258,9 +267,10 @@ void kg_triton_launch_rows(struct kg_triton_unit *unit, const struct kg_triton_k
     kg_triton_host_product(text, host, nest, 0, rows - 1);
     kg_text_add(text, ", ");
     kg_triton_host_extent(text, host, nest->axes[nest->axis_count - 1]);
-    kg_text_format(text, "\n    if %s:\n        %s = %s(%s, %s, _most(%s, %d))\n", host->counts[0],
-                   host->tile, tile, host->counts[0], host->counts[1], host->device,
-                   kg_triton_values(kernel));
+    kg_text_format(text, "\n    if %s:\n        %s = %s(%s, %s, ", host->counts[0], host->tile,
+                   tile, host->counts[0], host->counts[1]);
+    kg_triton_add_most(unit, kg_triton_values(kernel), false);
+    kg_text_add(text, ")\n");
     kg_triton_launch_grid(unit, kernel, 2, false);
     kg_triton_launch_call(unit, kernel, 2, KG_TRITON_TUNE_ALL);
 }
@@ -278,7 +288,7 @@ struct kg_triton_tile kg_triton_tile_outputs(struct kg_triton_kernel *kernel,
     if (turned >= 0) // its neighbours in the tile are neighbours in memory
         axes[count++] = turned;
     if (count > 0)
-        kg_triton_tile_rows_of(kernel, nest, axes, count);
+        kg_triton_tile_rows_of(kernel, nest, axes, count, turned < 0);
     kernel->axes[last] = kg_triton_tile_dimension(kernel, nest->axes[last]->name, last == 0 ? 0 : 1,
                                                   "BLOCK_COLS", last == 0 ? "" : "[None, :]",
                                                   kg_triton_end_of(kernel, nest->axes[last]));

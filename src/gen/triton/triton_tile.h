@@ -24,11 +24,15 @@ void kg_triton_tile_split(struct kg_triton_kernel *kernel, const struct kg_nest 
 struct kg_triton_axis kg_triton_tile_dimension(struct kg_triton_kernel *kernel, const char *base,
                                                int program, const char *block, const char *expand,
                                                const char *end);
-// Declares the listed axes as the rows of a tile, the last of them the fastest.
+// Declares the listed axes as the rows of a tile, the last of them the fastest. `again`: rows of
+// several axes that would be behind the last one are the last one again, so that they need no mask,
+// which triton-ascend 3.2 does not compile for such rows. Rows that are read in vectors along the
+// fastest axis must have the mask, as nobody could tell then that they follow each other.
 void kg_triton_tile_rows_of(struct kg_triton_kernel *kernel, const struct kg_nest *nest,
-                            const int *axes, int count);
+                            const int *axes, int count, bool again);
 // Declares output axes [0, count) as the rows of a tile; none if `count` is 0.
-void kg_triton_tile_rows(struct kg_triton_kernel *kernel, const struct kg_nest *nest, int count);
+void kg_triton_tile_rows(struct kg_triton_kernel *kernel, const struct kg_nest *nest, int count,
+                         bool again);
 // The same for axes [first, last] as its columns, from `start` (a name) on.
 struct kg_triton_axis kg_triton_tile_columns(struct kg_triton_kernel *kernel,
                                              const struct kg_nest *nest, int first, int last,
@@ -61,7 +65,5 @@ const char *kg_triton_tile_product(struct kg_triton_kernel *kernel, const struct
 // Where the outputs at the current axes lie in memory that has a row of all outputs for each split.
 const char *kg_triton_tile_part(struct kg_triton_kernel *kernel, const struct kg_nest *nest,
                                 const char *split);
-// A program id as an index.
-const char *kg_triton_tile_program(struct kg_triton_kernel *kernel, int dimension);
 
 #endif

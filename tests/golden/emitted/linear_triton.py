@@ -13,11 +13,14 @@ The narrow floats are computed in float32 and rounded once, when they are stored
 
 On Ascend (device npu):
 
-    grid: checked at each launch, at most 65535 programs
-    unified buffer: tiles are chosen so that all values of a tile take 96 of 192 KiB
-    products: the buffers of the cube unit are not accounted for
-    tails: blocks are powers of two; rows whose stride is a multiple of 32 bytes are aligned
-    slow: 64-bit integers are computed one by one
+    grid: one dimension, a program for each vector core (or core with a cube unit, where tl.dot is
+        used), which takes tiles in turns
+    unified buffer: 96 of 192 KiB for a tile, as much for the next one's transfers
+        _linear_kernel: 6 values of 4 bytes for an element, at most 4096 elements: 96 KiB
+        _linear_kernel: 8 values of 4 bytes for an element, at most 2048 elements: 64 KiB
+    cube unit: tiles take at most 32 of 64 KiB of L0A, 32 of 64 of L0B, 16 of 128 of L0C
+    tails at M=4, K=8, N=4, in rows of 512 bytes: padded are x (16), w (4), s (8), bias (8), y (8)
+    element by element: 64-bit integers (2)
 """
 
 from __future__ import annotations
@@ -34,6 +37,20 @@ import triton.language as tl
 # Whether launches time blocks, warps and stages near those that follow from the shape, and
 # keep the fastest: for a shape that is used very often. It is slow the first time.
 AUTOTUNE = os.environ.get("KERNELGEN_AUTOTUNE", "0") == "1"
+
+
+@triton.jit
+def _number(turn, last):
+    """Of a program's tile in this turn. Tiles behind the last one are the last one again."""
+    return tl.minimum(tl.program_id(0) + turn * tl.num_programs(0), last)
+
+
+@triton.jit
+def _place(turn, last, across):
+    """The same where tiles lie side by side. GPUs count along both dimensions of the grid: there is
+    one turn, and `across` is 1."""
+    number = _number(turn, last)
+    return number // across, number % across + tl.program_id(1)
 
 
 @triton.jit
@@ -69,127 +86,134 @@ def _load_u4(pointer, offset, mask):
 
 @triton.jit
 def _linear_kernel(
-    x_ptr, w_ptr, s_ptr, bias_ptr, y_ptr, x_s0, x_s1, w_s0, w_s1, s_s0, bias_s0, y_s0, y_s1, M, K,
+    x_ptr, w_ptr, s_ptr, bias_ptr, y_ptr, x_s0, x_s1, w_s0, w_s1, s_s0, bias_s0, y_s0, y_s1,
+    turns, last, M, K, N, INDEX: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
+    BLOCK_K: tl.constexpr,
+):
+    """y_1[m, n] = sum(k) x[m, k] * (w[n, k] * s[n])
+    y[m, n] = relu(y_1[m, n] + bias[n])
+    """
+    for turn in range(turns):
+        program = _number(turn, last)
+        pid = program
+        tiles_m = tl.cdiv(M, BLOCK_M)
+        tiles_n = tl.cdiv(N, BLOCK_N)
+        # Eight rows of tiles at a time: their programs share columns in the cache.
+        first_m = pid // (8 * tiles_n) * 8
+        height = tl.minimum(tiles_m - first_m, 8)
+        m = ((first_m + pid % (8 * tiles_n) % height).to(INDEX) * BLOCK_M + tl.arange(0,
+                BLOCK_M))[:, None]
+        m_in = m < M
+        n = ((pid % (8 * tiles_n) // height).to(INDEX) * BLOCK_N + tl.arange(0, BLOCK_N))[None, :]
+        n_in = n < N
+        total = tl.zeros([BLOCK_M, BLOCK_N], tl.float32)
+        for start in range(0, K, BLOCK_K):
+            k = tl.cast(start, INDEX) + tl.arange(0, BLOCK_K)
+            k_in = k < K
+            k_a = k[None, :]
+            x = tl.load(x_ptr + m * x_s0 + k_a * x_s1, mask=m_in & k_in[None, :], other=0)
+            k_first = tl.full([1, 1], start, INDEX)
+            s = tl.load(s_ptr + n * s_s0, mask=n_in, other=0).to(tl.float32)
+            k_b = k[:, None]
+            w = _load_u4(w_ptr, n * w_s0 + k_b * w_s1, n_in & k_in[:, None])
+            b = w.to(tl.float32).to(x.dtype)
+            part = _dot(x, b, tl.zeros([BLOCK_M, BLOCK_N], tl.float32))
+            total += part * s
+        if _has_unbounded(total):
+            total = tl.zeros([BLOCK_M, BLOCK_N], tl.float32)
+            for start_1 in range(0, K, BLOCK_K):
+                k_1 = tl.cast(start_1, INDEX) + tl.arange(0, BLOCK_K)
+                k_1_in = k_1 < K
+                k_a_1 = k_1[None, :]
+                x_1 = tl.load(x_ptr + m * x_s0 + k_a_1 * x_s1, mask=m_in & k_1_in[None, :],
+                        other=0).to(tl.float32)
+                k_b_1 = k_1[:, None]
+                w_1 = _load_u4(w_ptr, n * w_s0 + k_b_1 * w_s1, n_in & k_1_in[:, None]).to(tl.int64)
+                s_1 = tl.load(s_ptr + n * s_s0, mask=n_in, other=0).to(tl.float32)
+                b_1 = tl.where(n_in & k_1_in[:, None], w_1.to(tl.float32) * s_1, 0.0)
+                total = _dot(x_1, b_1, total)
+        y_1 = total
+        bias = tl.load(bias_ptr + n * bias_s0, mask=n_in, other=0,
+                eviction_policy="evict_last").to(tl.float32)
+        tl.store(y_ptr + m * y_s0 + n * y_s1, _relu(y_1 + bias), mask=m_in & n_in)
+
+
+@triton.jit
+def _linear_part_kernel(
+    x_ptr, w_ptr, s_ptr, part_ptr, chunk, x_s0, x_s1, w_s0, w_s1, s_s0, turns, last, across, M, K,
     N, INDEX: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
 ):
     """y_1[m, n] = sum(k) x[m, k] * (w[n, k] * s[n])
     y[m, n] = relu(y_1[m, n] + bias[n])
     """
-    pid = tl.program_id(0)
-    tiles_m = tl.cdiv(M, BLOCK_M)
-    tiles_n = tl.cdiv(N, BLOCK_N)
-    # Eight rows of tiles at a time: their programs share columns in the cache.
-    first_m = pid // (8 * tiles_n) * 8
-    height = tl.minimum(tiles_m - first_m, 8)
-    m = ((first_m + pid % (8 * tiles_n) % height).to(INDEX) * BLOCK_M + tl.arange(0, BLOCK_M))[:,
-            None]
-    m_in = m < M
-    n = ((pid % (8 * tiles_n) // height).to(INDEX) * BLOCK_N + tl.arange(0, BLOCK_N))[None, :]
-    n_in = n < N
-    total = tl.zeros([BLOCK_M, BLOCK_N], tl.float32)
-    for start in range(0, K, BLOCK_K):
-        k = tl.cast(start, INDEX) + tl.arange(0, BLOCK_K)
-        k_in = k < K
-        k_a = k[None, :]
-        x = tl.load(x_ptr + m * x_s0 + k_a * x_s1, mask=m_in & k_in[None, :], other=0)
-        k_first = tl.full([1, 1], start, INDEX)
-        s = tl.load(s_ptr + n * s_s0, mask=n_in, other=0).to(tl.float32)
-        k_b = k[:, None]
-        w = _load_u4(w_ptr, n * w_s0 + k_b * w_s1, n_in & k_in[:, None])
-        b = w.to(tl.float32).to(x.dtype)
-        part = _dot(x, b, tl.zeros([BLOCK_M, BLOCK_N], tl.float32))
-        total += part * s
-    if _has_unbounded(total):
+    for turn in range(turns):
+        program, program_col = _place(turn, last, across)
+        pid = program
+        tiles_m = tl.cdiv(M, BLOCK_M)
+        tiles_n = tl.cdiv(N, BLOCK_N)
+        # Eight rows of tiles at a time: their programs share columns in the cache.
+        first_m = pid // (8 * tiles_n) * 8
+        height = tl.minimum(tiles_m - first_m, 8)
+        m = ((first_m + pid % (8 * tiles_n) % height).to(INDEX) * BLOCK_M + tl.arange(0,
+                BLOCK_M))[:, None]
+        m_in = m < M
+        n = ((pid % (8 * tiles_n) // height).to(INDEX) * BLOCK_N + tl.arange(0, BLOCK_N))[None, :]
+        n_in = n < N
+        split = program_col
         total = tl.zeros([BLOCK_M, BLOCK_N], tl.float32)
-        for start_1 in range(0, K, BLOCK_K):
-            k_1 = tl.cast(start_1, INDEX) + tl.arange(0, BLOCK_K)
-            k_1_in = k_1 < K
-            k_a_1 = k_1[None, :]
-            x_1 = tl.load(x_ptr + m * x_s0 + k_a_1 * x_s1, mask=m_in & k_1_in[None, :],
-                    other=0).to(tl.float32)
-            k_b_1 = k_1[:, None]
-            w_1 = _load_u4(w_ptr, n * w_s0 + k_b_1 * w_s1, n_in & k_1_in[:, None]).to(tl.int64)
-            s_1 = tl.load(s_ptr + n * s_s0, mask=n_in, other=0).to(tl.float32)
-            b_1 = tl.where(n_in & k_1_in[:, None], w_1.to(tl.float32) * s_1, 0.0)
-            total = _dot(x_1, b_1, total)
-    y_1 = total
-    bias = tl.load(bias_ptr + n * bias_s0, mask=n_in, other=0,
-            eviction_policy="evict_last").to(tl.float32)
-    tl.store(y_ptr + m * y_s0 + n * y_s1, _relu(y_1 + bias), mask=m_in & n_in)
-
-
-@triton.jit
-def _linear_part_kernel(
-    x_ptr, w_ptr, s_ptr, part_ptr, chunk, x_s0, x_s1, w_s0, w_s1, s_s0, M, K, N,
-    INDEX: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
-):
-    """y_1[m, n] = sum(k) x[m, k] * (w[n, k] * s[n])
-    y[m, n] = relu(y_1[m, n] + bias[n])
-    """
-    pid = tl.program_id(0)
-    tiles_m = tl.cdiv(M, BLOCK_M)
-    tiles_n = tl.cdiv(N, BLOCK_N)
-    # Eight rows of tiles at a time: their programs share columns in the cache.
-    first_m = pid // (8 * tiles_n) * 8
-    height = tl.minimum(tiles_m - first_m, 8)
-    m = ((first_m + pid % (8 * tiles_n) % height).to(INDEX) * BLOCK_M + tl.arange(0, BLOCK_M))[:,
-            None]
-    m_in = m < M
-    n = ((pid % (8 * tiles_n) // height).to(INDEX) * BLOCK_N + tl.arange(0, BLOCK_N))[None, :]
-    n_in = n < N
-    split = tl.program_id(1)
-    total = tl.zeros([BLOCK_M, BLOCK_N], tl.float32)
-    begin = split * chunk
-    end = tl.minimum(begin + chunk, K)
-    for start in range(begin, end, BLOCK_K):
-        k = tl.cast(start, INDEX) + tl.arange(0, BLOCK_K)
-        k_in = k < K
-        k_a = k[None, :]
-        x = tl.load(x_ptr + m * x_s0 + k_a * x_s1, mask=m_in & k_in[None, :], other=0)
-        k_first = tl.full([1, 1], start, INDEX)
-        s = tl.load(s_ptr + n * s_s0, mask=n_in, other=0).to(tl.float32)
-        k_b = k[:, None]
-        w = _load_u4(w_ptr, n * w_s0 + k_b * w_s1, n_in & k_in[:, None])
-        b = w.to(tl.float32).to(x.dtype)
-        part = _dot(x, b, tl.zeros([BLOCK_M, BLOCK_N], tl.float32))
-        total += part * s
-    if _has_unbounded(total):
-        total = tl.zeros([BLOCK_M, BLOCK_N], tl.float32)
-        begin_1 = split * chunk
-        end_1 = tl.minimum(begin_1 + chunk, K)
-        for start_1 in range(begin_1, end_1, BLOCK_K):
-            k_1 = tl.cast(start_1, INDEX) + tl.arange(0, BLOCK_K)
-            k_1_in = k_1 < K
-            k_a_1 = k_1[None, :]
-            x_1 = tl.load(x_ptr + m * x_s0 + k_a_1 * x_s1, mask=m_in & k_1_in[None, :],
-                    other=0).to(tl.float32)
-            k_b_1 = k_1[:, None]
-            w_1 = _load_u4(w_ptr, n * w_s0 + k_b_1 * w_s1, n_in & k_1_in[:, None]).to(tl.int64)
-            s_1 = tl.load(s_ptr + n * s_s0, mask=n_in, other=0).to(tl.float32)
-            b_1 = tl.where(n_in & k_1_in[:, None], w_1.to(tl.float32) * s_1, 0.0)
-            total = _dot(x_1, b_1, total)
-    tl.store(part_ptr + split * (M * N) + m * N + n, total, mask=m_in & n_in)
+        begin = split * chunk
+        end = tl.minimum(begin + chunk, K)
+        for start in range(begin, end, BLOCK_K):
+            k = tl.cast(start, INDEX) + tl.arange(0, BLOCK_K)
+            k_in = k < K
+            k_a = k[None, :]
+            x = tl.load(x_ptr + m * x_s0 + k_a * x_s1, mask=m_in & k_in[None, :], other=0)
+            k_first = tl.full([1, 1], start, INDEX)
+            s = tl.load(s_ptr + n * s_s0, mask=n_in, other=0).to(tl.float32)
+            k_b = k[:, None]
+            w = _load_u4(w_ptr, n * w_s0 + k_b * w_s1, n_in & k_in[:, None])
+            b = w.to(tl.float32).to(x.dtype)
+            part = _dot(x, b, tl.zeros([BLOCK_M, BLOCK_N], tl.float32))
+            total += part * s
+        if _has_unbounded(total):
+            total = tl.zeros([BLOCK_M, BLOCK_N], tl.float32)
+            begin_1 = split * chunk
+            end_1 = tl.minimum(begin_1 + chunk, K)
+            for start_1 in range(begin_1, end_1, BLOCK_K):
+                k_1 = tl.cast(start_1, INDEX) + tl.arange(0, BLOCK_K)
+                k_1_in = k_1 < K
+                k_a_1 = k_1[None, :]
+                x_1 = tl.load(x_ptr + m * x_s0 + k_a_1 * x_s1, mask=m_in & k_1_in[None, :],
+                        other=0).to(tl.float32)
+                k_b_1 = k_1[:, None]
+                w_1 = _load_u4(w_ptr, n * w_s0 + k_b_1 * w_s1, n_in & k_1_in[:, None]).to(tl.int64)
+                s_1 = tl.load(s_ptr + n * s_s0, mask=n_in, other=0).to(tl.float32)
+                b_1 = tl.where(n_in & k_1_in[:, None], w_1.to(tl.float32) * s_1, 0.0)
+                total = _dot(x_1, b_1, total)
+        tl.store(part_ptr + split * (M * N) + m * N + n, total, mask=m_in & n_in)
 
 
 @triton.jit
 def _linear_end_kernel(
-    bias_ptr, y_ptr, part_ptr, splits, bias_s0, y_s0, y_s1, M, N, INDEX: tl.constexpr,
-    BLOCK_ROWS: tl.constexpr, BLOCK_COLS: tl.constexpr,
+    bias_ptr, y_ptr, part_ptr, splits, bias_s0, y_s0, y_s1, turns, last, across, M, N,
+    INDEX: tl.constexpr, BLOCK_ROWS: tl.constexpr, BLOCK_COLS: tl.constexpr,
 ):
     """y_1[m, n] = sum(k) x[m, k] * (w[n, k] * s[n])
     y[m, n] = relu(y_1[m, n] + bias[n])
     """
-    m = (tl.program_id(0).to(INDEX) * BLOCK_ROWS + tl.arange(0, BLOCK_ROWS))[:, None]
-    m_in = m < M
-    n = (tl.program_id(1).to(INDEX) * BLOCK_COLS + tl.arange(0, BLOCK_COLS))[None, :]
-    n_in = n < N
-    total = tl.zeros([BLOCK_ROWS, BLOCK_COLS], tl.float32)
-    for split in range(splits):
-        total += tl.load(part_ptr + split * (M * N) + m * N + n, mask=m_in & n_in, other=0)
-    y_1 = total
-    bias = tl.load(bias_ptr + n * bias_s0, mask=n_in, other=0,
-            eviction_policy="evict_last").to(tl.float32)
-    tl.store(y_ptr + m * y_s0 + n * y_s1, _relu(y_1 + bias), mask=m_in & n_in)
+    for turn in range(turns):
+        program, program_col = _place(turn, last, across)
+        m = (program.to(INDEX) * BLOCK_ROWS + tl.arange(0, BLOCK_ROWS))[:, None]
+        m_in = m < M
+        n = (program_col.to(INDEX) * BLOCK_COLS + tl.arange(0, BLOCK_COLS))[None, :]
+        n_in = n < N
+        total = tl.zeros([BLOCK_ROWS, BLOCK_COLS], tl.float32)
+        for split in range(splits):
+            total += tl.load(part_ptr + split * (M * N) + m * N + n, mask=m_in & n_in, other=0)
+        y_1 = total
+        bias = tl.load(bias_ptr + n * bias_s0, mask=n_in, other=0,
+                eviction_policy="evict_last").to(tl.float32)
+        tl.store(y_ptr + m * y_s0 + n * y_s1, _relu(y_1 + bias), mask=m_in & n_in)
 
 
 class _Tile(typing.NamedTuple):
@@ -198,21 +222,37 @@ class _Tile(typing.NamedTuple):
     warps: int
 
 
-def _most(device: torch.device, values: int) -> int:
+def _most(device: torch.device, values: int, registers: int = 16384) -> int:
     """Elements of a tile at most. On Ascend all values of a tile lie in the unified buffer of 192
     KiB, half of which serves the transfers of the next tile; elsewhere registers hold them."""
     if device.type != "npu":
-        return 16384
+        return registers
     fits = 96 * 1024 // (4 * values)
     return 1 << (max(fits, 1).bit_length() - 1)
 
 
-def _check_grid(device: torch.device, grid: typing.Any, **blocks: int) -> None:
+def _cores(device: torch.device, cube: bool) -> int:
+    """Of an Ascend device: those with a cube unit, or all vector cores. 0: each tile has a program
+    of its own, as on GPUs."""
     if device.type != "npu":
-        return
-    programs = math.prod(grid(blocks) if callable(grid) else grid)
-    if programs > 65535:
-        raise ValueError(f"an Ascend device runs 65535 programs; {programs} are needed")
+        return 0
+    found = triton.runtime.driver.active.utils.get_device_properties(torch.npu.current_device())
+    return found["num_aicore" if cube else "num_vectorcore"]
+
+
+def _spread(
+    device: torch.device, grid: typing.Any, cube: bool = False, **blocks: int
+) -> tuple[typing.Any, int, int, int]:
+    """The grid to launch, the turns of each program, the number of the last tile, and how many
+    tiles lie side by side. On Ascend a program for each core takes tiles in turns, as starting a
+    program costs a core more than the next turn."""
+    cores = _cores(device, cube)
+    if not cores:
+        return grid, 1, 2**31 - 1, 1
+    tiles = grid(blocks) if callable(grid) else grid
+    turns = triton.cdiv(math.prod(tiles), cores)
+    across = tiles[1] if len(tiles) > 1 else 1
+    return (triton.cdiv(math.prod(tiles), turns),), turns, math.prod(tiles) - 1, across
 
 
 def _configs(blocks: dict, varied: tuple, warps: int, stages: int) -> list:
@@ -242,6 +282,9 @@ class _Autotuned:
 
     def __getitem__(self, grid: typing.Any) -> typing.Any:
         def launch(*arguments, num_warps, num_stages=3, **constants):
+            if any(a.device.type == "npu" for a in arguments if isinstance(a, torch.Tensor)):
+                # The turns of programs belong to the blocks that were chosen.
+                return self.kernel[grid](*arguments, **constants)
             blocks = {n: constants.pop(n) for n in list(constants) if n.startswith("BLOCK_")}
             place = (self.kernel, num_warps, num_stages, *blocks.items())
             if place not in self.tuners:
@@ -266,7 +309,7 @@ def _tunable(kernel: typing.Any, *varied: str) -> typing.Any:
 def _tile(rows: int, cols: int, most: int) -> _Tile:
     """Blocks of an output of rows x cols: wide along the columns, where memory is contiguous, and
     about 2048 elements a program. A grid has at most 65535 programs along the columns."""
-    width = min(triton.next_power_of_2(max(cols, 1)), 1024, most)
+    width = min(triton.next_power_of_2(max(cols, 1)), 1024, max(most // 2, 1))
     if cols > 65535 * width:
         width = min(triton.next_power_of_2(triton.cdiv(cols, 65535)), most)
     height = min(triton.next_power_of_2(max(rows, 1)), max(min(2048, most) // width, 1))
@@ -291,7 +334,7 @@ def _shared(device: torch.device) -> int:
 
 
 def _product_tile(
-    m: int, n: int, k: int, batch: int, size: int, shared: int, longest: int = 1024
+    m: int, n: int, k: int, batch: int, size: int, shared: int, most: int, longest: int = 1024
 ) -> _ProductTile:
     """Blocks of a product whose elements have `size` bytes: the largest of which there are enough
     to occupy a large device, as each reads (m + n) * k elements for m * n * k products. 64 rows are
@@ -304,6 +347,7 @@ def _product_tile(
         shapes = [(rows, 128), (rows, 64)]
     if size > 2:  # float32 is multiplied without matrix units, from registers
         shapes = [s for s in shapes if s[0] * s[1] <= (128 * 128 if rows >= 64 else 32 * 64)]
+    shapes = [s for s in shapes if s[0] * s[1] <= most] or [(16, 32)]
     for height, width in shapes:
         height, width = min(height, rows), min(width, cols)
         tiles = triton.cdiv(m, height) * triton.cdiv(n, width) * batch
@@ -392,25 +436,27 @@ def linear(x: torch.Tensor, w: torch.Tensor, s: torch.Tensor, bias: torch.Tensor
     with _on(device):
         rows, cols = M, N
         if rows and cols:
-            tile = _product_tile(rows, cols, K, 1, x.element_size(), _shared(device))
+            tile = _product_tile(rows, cols, K, 1, x.element_size(), _shared(device), _most(device,
+                    6, 32768))
             if tile.splits == 1:
                 grid = lambda meta: (triton.cdiv(rows, meta["BLOCK_M"]) * triton.cdiv(cols,
                         meta["BLOCK_N"]),)
-                _check_grid(device, grid, BLOCK_M=tile.m, BLOCK_N=tile.n, BLOCK_K=tile.k)
+                grid, turns, last, across = _spread(device, grid, True, BLOCK_M=tile.m,
+                        BLOCK_N=tile.n, BLOCK_K=tile.k)
                 _tunable(_linear_kernel, "BLOCK_M", "BLOCK_N")[grid](
                     x, w, s, bias, y, x.stride(0), x.stride(1), K, 1, s.stride(0), bias.stride(0),
-                    y.stride(0), y.stride(1), M, K, N, INDEX=index, BLOCK_M=tile.m, BLOCK_N=tile.n,
-                    BLOCK_K=tile.k, num_warps=tile.warps, num_stages=tile.stages,
+                    y.stride(0), y.stride(1), turns, last, M, K, N, INDEX=index, BLOCK_M=tile.m,
+                    BLOCK_N=tile.n, BLOCK_K=tile.k, num_warps=tile.warps, num_stages=tile.stages,
                 )
             else:
                 splits = tile.splits
                 chunk = triton.cdiv(triton.cdiv(K, splits), tile.k) * tile.k
                 part = torch.empty((splits, rows * cols), dtype=torch.float32, device=device)
                 grid = (triton.cdiv(rows, tile.m) * triton.cdiv(cols, tile.n), splits)
-                _check_grid(device, grid)
+                grid, turns, last, across = _spread(device, grid, True)
                 _linear_part_kernel[grid](
-                    x, w, s, part, chunk, x.stride(0), x.stride(1), K, 1, s.stride(0), M, K, N,
-                    INDEX=index, BLOCK_M=tile.m, BLOCK_N=tile.n, BLOCK_K=tile.k,
+                    x, w, s, part, chunk, x.stride(0), x.stride(1), K, 1, s.stride(0), turns, last,
+                    across, M, K, N, INDEX=index, BLOCK_M=tile.m, BLOCK_N=tile.n, BLOCK_K=tile.k,
                     num_warps=tile.warps, num_stages=tile.stages,
                 )
                 rows, cols = M, N
@@ -418,10 +464,11 @@ def linear(x: torch.Tensor, w: torch.Tensor, s: torch.Tensor, bias: torch.Tensor
                     tile = _tile(rows, cols, _most(device, 8))
                     grid = lambda meta: (triton.cdiv(rows, meta["BLOCK_ROWS"]), triton.cdiv(cols,
                             meta["BLOCK_COLS"]))
-                    _check_grid(device, grid, BLOCK_ROWS=tile.rows, BLOCK_COLS=tile.cols)
+                    grid, turns, last, across = _spread(device, grid, BLOCK_ROWS=tile.rows,
+                            BLOCK_COLS=tile.cols)
                     _tunable(_linear_end_kernel, "BLOCK_ROWS", "BLOCK_COLS")[grid](
-                        bias, y, part, splits, bias.stride(0), y.stride(0), y.stride(1), M, N,
-                        INDEX=index, BLOCK_ROWS=tile.rows, BLOCK_COLS=tile.cols,
+                        bias, y, part, splits, bias.stride(0), y.stride(0), y.stride(1), turns,
+                        last, across, M, N, INDEX=index, BLOCK_ROWS=tile.rows, BLOCK_COLS=tile.cols,
                         num_warps=tile.warps,
                     )
     return y

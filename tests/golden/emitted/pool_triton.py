@@ -18,12 +18,16 @@ The narrow floats are computed in float32 and rounded once, when they are stored
 
 On Ascend (device npu):
 
-    grid: checked at each launch, at most 65535 programs
-    unified buffer: tiles are chosen so that all values of a tile take 96 of 192 KiB
-    tails: blocks are powers of two; rows whose stride is a multiple of 32 bytes are aligned
+    grid: one dimension, a program for each vector core, which takes tiles in turns
+    unified buffer: 96 of 192 KiB for a tile, as much for the next one's transfers
+        _pool_y_kernel: 12 values of 4 bytes for an element, at most 2048 elements: 96 KiB
+        _pool_place_kernel: 36 values of 4 bytes for an element, at most 512 elements: 72 KiB
+        _pool_y_f64_kernel: 24 values of 4 bytes for an element, at most 1024 elements: 96 KiB
+        _pool_place_f64_kernel: 36 values of 4 bytes for an element, at most 512 elements: 72 KiB
+    tails at N=2, H=9, W=4, in rows of 32 bytes: padded are x (16), y (16), place (8)
     not there: f64
-    slow: 64-bit integers are computed one by one
     not there: float64, which some kernels compute in
+    element by element: 64-bit integers (10)
 """
 
 from __future__ import annotations
@@ -43,6 +47,20 @@ AUTOTUNE = os.environ.get("KERNELGEN_AUTOTUNE", "0") == "1"
 
 R = 3
 S = 2
+
+
+@triton.jit
+def _number(turn, last):
+    """Of a program's tile in this turn. Tiles behind the last one are the last one again."""
+    return tl.minimum(tl.program_id(0) + turn * tl.num_programs(0), last)
+
+
+@triton.jit
+def _place(turn, last, across):
+    """The same where tiles lie side by side. GPUs count along both dimensions of the grid: there is
+    one turn, and `across` is 1."""
+    number = _number(turn, last)
+    return number // across, number % across + tl.program_id(1)
 
 
 @triton.jit
@@ -67,204 +85,222 @@ def _first_place(values, places, best, axis: tl.constexpr, keep_dims: tl.constex
 
 @triton.jit
 def _pool_y_kernel(
-    x_ptr, y_ptr, x_s0, x_s1, x_s2, y_s0, y_s1, y_s2, N, H, W, h_end, R: tl.constexpr,
-    S: tl.constexpr, INDEX: tl.constexpr, BLOCK_ROWS: tl.constexpr, BLOCK_COLS: tl.constexpr,
+    x_ptr, y_ptr, x_s0, x_s1, x_s2, y_s0, y_s1, y_s2, turns, last, across, N, H, W, h_end,
+    R: tl.constexpr, S: tl.constexpr, INDEX: tl.constexpr, BLOCK_ROWS: tl.constexpr,
+    BLOCK_COLS: tl.constexpr,
 ):
     """y[n, h, w] = max(r in 0..3) x[n, h*2 + r, w]"""
-    row = (tl.program_id(0).to(INDEX) * BLOCK_ROWS + tl.arange(0, BLOCK_ROWS))[:, None]
-    row_in = row < N * h_end
-    n = row // h_end
-    h = row % h_end
-    w = (tl.program_id(1).to(INDEX) * BLOCK_COLS + tl.arange(0, BLOCK_COLS))[None, :]
-    w_in = w < W
-    total = tl.full([BLOCK_ROWS, BLOCK_COLS], float("-inf"), tl.float32)
-    for r_step in range(0, R):
-        r = tl.cast(r_step, INDEX)
-        x_i1 = h * S + r
-        x = tl.load(x_ptr + n * x_s0 + x_i1 * x_s1 + w * x_s2, mask=row_in & w_in & (x_i1 >= 0) &
-                (x_i1 < H), other=0).to(tl.float32)
-        total = _maximum(total, x)
-    tl.store(y_ptr + n * y_s0 + h * y_s1 + w * y_s2, total, mask=row_in & w_in)
+    for turn in range(turns):
+        program, program_col = _place(turn, last, across)
+        row = program.to(INDEX) * BLOCK_ROWS + tl.arange(0, BLOCK_ROWS)
+        row = tl.minimum(row, N * h_end - 1)[:, None]
+        n = row // h_end
+        h = row % h_end
+        w = (program_col.to(INDEX) * BLOCK_COLS + tl.arange(0, BLOCK_COLS))[None, :]
+        w_in = w < W
+        total = tl.full([BLOCK_ROWS, BLOCK_COLS], float("-inf"), tl.float32)
+        for r_step in range(0, R):
+            r = tl.cast(r_step, INDEX)
+            x_i1 = h * S + r
+            x = tl.load(x_ptr + n * x_s0 + x_i1 * x_s1 + w * x_s2, mask=w_in & (x_i1 >= 0) & (x_i1 <
+                    H), other=0).to(tl.float32)
+            total = _maximum(total, x)
+        tl.store(y_ptr + n * y_s0 + h * y_s1 + w * y_s2, total, mask=w_in)
 
 
 @triton.jit
 def _pool_place_kernel(
-    x_ptr, place_ptr, x_s0, x_s1, x_s2, place_s0, N, H, W, INDEX: tl.constexpr,
+    x_ptr, place_ptr, x_s0, x_s1, x_s2, place_s0, turns, last, N, H, W, INDEX: tl.constexpr,
     BLOCK_ROWS: tl.constexpr, BLOCK_COLS: tl.constexpr,
 ):
     """place_1[n] = argmax(h, w) x[n, h, w]
     place[n] = cast(i32, place_1[n])
     """
-    n = (tl.program_id(0).to(INDEX) * BLOCK_ROWS + tl.arange(0, BLOCK_ROWS))[:, None]
-    n_in = n < N
-    total = tl.full([BLOCK_ROWS, BLOCK_COLS], float("-inf"), tl.float32)
-    place = tl.full([BLOCK_ROWS, BLOCK_COLS], -1, INDEX)
-    for start in range(0, H * W, BLOCK_COLS):
-        col = tl.cast(start, INDEX) + tl.arange(0, BLOCK_COLS)[None, :]
-        col_in = col < H * W
-        h = col // W
-        w = col % W
-        x = tl.load(x_ptr + n * x_s0 + h * x_s1 + w * x_s2, mask=n_in & col_in, other=0,
-                eviction_policy="evict_first").to(tl.float32)
-        value = x
-        better = (place < 0) | (value > total) | ((value != value) & (total == total))
-        better = better & col_in
-        total = tl.where(better, value, total)
-        place = tl.where(better, tl.cast(h * W + w, INDEX), place)
-    place_1 = _first_place(total, place, _largest(total, 1, keep_dims=True), 1,
-            keep_dims=True).to(tl.int64)
-    tl.store(place_ptr + n * place_s0, place_1.to(tl.int32).to(tl.int64), mask=n_in)
+    for turn in range(turns):
+        program = _number(turn, last)
+        n = (program.to(INDEX) * BLOCK_ROWS + tl.arange(0, BLOCK_ROWS))[:, None]
+        n_in = n < N
+        total = tl.full([BLOCK_ROWS, BLOCK_COLS], float("-inf"), tl.float32)
+        place = tl.full([BLOCK_ROWS, BLOCK_COLS], -1, INDEX)
+        for start in range(0, H * W, BLOCK_COLS):
+            col = tl.cast(start, INDEX) + tl.arange(0, BLOCK_COLS)[None, :]
+            col_in = col < H * W
+            h = col // W
+            w = col % W
+            x = tl.load(x_ptr + n * x_s0 + h * x_s1 + w * x_s2, mask=n_in & col_in, other=0,
+                    eviction_policy="evict_first").to(tl.float32)
+            value = x
+            better = (place < 0) | (value > total) | ((value != value) & (total == total))
+            better = better & col_in
+            total = tl.where(better, value, total)
+            place = tl.where(better, tl.cast(h * W + w, INDEX), place)
+        place_1 = _first_place(total, place, _largest(total, 1, keep_dims=True), 1,
+                keep_dims=True).to(tl.int64)
+        tl.store(place_ptr + n * place_s0, place_1.to(tl.int32).to(tl.int64), mask=n_in)
 
 
 @triton.jit
 def _pool_place_part_kernel(
-    x_ptr, part_ptr, place_ptr, chunk, x_s0, x_s1, x_s2, N, H, W, INDEX: tl.constexpr,
-    BLOCK_ROWS: tl.constexpr, BLOCK_COLS: tl.constexpr,
+    x_ptr, part_ptr, place_ptr, chunk, x_s0, x_s1, x_s2, turns, last, across, N, H, W,
+    INDEX: tl.constexpr, BLOCK_ROWS: tl.constexpr, BLOCK_COLS: tl.constexpr,
 ):
     """place_1[n] = argmax(h, w) x[n, h, w]
     place[n] = cast(i32, place_1[n])
     """
-    n = (tl.program_id(0).to(INDEX) * BLOCK_ROWS + tl.arange(0, BLOCK_ROWS))[:, None]
-    n_in = n < N
-    split = tl.program_id(1)
-    total = tl.full([BLOCK_ROWS, BLOCK_COLS], float("-inf"), tl.float32)
-    place = tl.full([BLOCK_ROWS, BLOCK_COLS], -1, INDEX)
-    begin = split * chunk
-    for start in range(begin, tl.minimum(begin + chunk, H * W), BLOCK_COLS):
-        col = tl.cast(start, INDEX) + tl.arange(0, BLOCK_COLS)[None, :]
-        col_in = col < H * W
-        h = col // W
-        w = col % W
-        x = tl.load(x_ptr + n * x_s0 + h * x_s1 + w * x_s2, mask=n_in & col_in, other=0,
-                eviction_policy="evict_first").to(tl.float32)
-        value = x
-        better = (place < 0) | (value > total) | ((value != value) & (total == total))
-        better = better & col_in
-        total = tl.where(better, value, total)
-        place = tl.where(better, tl.cast(h * W + w, INDEX), place)
-    best = _largest(total, 1, keep_dims=True)
-    tl.store(part_ptr + split * N + n, best, mask=n_in)
-    tl.store(place_ptr + split * N + n, _first_place(total, place, best, 1,
-            keep_dims=True).to(tl.int64), mask=n_in)
+    for turn in range(turns):
+        program, program_col = _place(turn, last, across)
+        n = (program.to(INDEX) * BLOCK_ROWS + tl.arange(0, BLOCK_ROWS))[:, None]
+        n_in = n < N
+        split = program_col
+        total = tl.full([BLOCK_ROWS, BLOCK_COLS], float("-inf"), tl.float32)
+        place = tl.full([BLOCK_ROWS, BLOCK_COLS], -1, INDEX)
+        begin = split * chunk
+        for start in range(begin, tl.minimum(begin + chunk, H * W), BLOCK_COLS):
+            col = tl.cast(start, INDEX) + tl.arange(0, BLOCK_COLS)[None, :]
+            col_in = col < H * W
+            h = col // W
+            w = col % W
+            x = tl.load(x_ptr + n * x_s0 + h * x_s1 + w * x_s2, mask=n_in & col_in, other=0,
+                    eviction_policy="evict_first").to(tl.float32)
+            value = x
+            better = (place < 0) | (value > total) | ((value != value) & (total == total))
+            better = better & col_in
+            total = tl.where(better, value, total)
+            place = tl.where(better, tl.cast(h * W + w, INDEX), place)
+        best = _largest(total, 1, keep_dims=True)
+        tl.store(part_ptr + split * N + n, best, mask=n_in)
+        tl.store(place_ptr + split * N + n, _first_place(total, place, best, 1,
+                keep_dims=True).to(tl.int64), mask=n_in)
 
 
 @triton.jit
 def _pool_place_end_kernel(
-    place_ptr_1, part_ptr, place_ptr, place_s0, N, INDEX: tl.constexpr, BLOCK_ROWS: tl.constexpr,
-    BLOCK_SPLITS: tl.constexpr,
+    place_ptr_1, part_ptr, place_ptr, place_s0, turns, last, N, INDEX: tl.constexpr,
+    BLOCK_ROWS: tl.constexpr, BLOCK_SPLITS: tl.constexpr,
 ):
     """place_1[n] = argmax(h, w) x[n, h, w]
     place[n] = cast(i32, place_1[n])
     """
-    n = (tl.program_id(0).to(INDEX) * BLOCK_ROWS + tl.arange(0, BLOCK_ROWS))[:, None]
-    n_in = n < N
-    split = tl.arange(0, BLOCK_SPLITS)[None, :]
-    total = tl.load(part_ptr + split * N + n, mask=n_in, other=0)
-    place = tl.load(place_ptr + split * N + n, mask=n_in, other=0)
-    place_1 = _first_place(total, place, _largest(total, 1, keep_dims=True), 1,
-            keep_dims=True).to(tl.int64)
-    tl.store(place_ptr_1 + n * place_s0, place_1.to(tl.int32).to(tl.int64), mask=n_in)
+    for turn in range(turns):
+        program = _number(turn, last)
+        n = (program.to(INDEX) * BLOCK_ROWS + tl.arange(0, BLOCK_ROWS))[:, None]
+        n_in = n < N
+        split = tl.arange(0, BLOCK_SPLITS)[None, :]
+        total = tl.load(part_ptr + split * N + n, mask=n_in, other=0)
+        place = tl.load(place_ptr + split * N + n, mask=n_in, other=0)
+        place_1 = _first_place(total, place, _largest(total, 1, keep_dims=True), 1,
+                keep_dims=True).to(tl.int64)
+        tl.store(place_ptr_1 + n * place_s0, place_1.to(tl.int32).to(tl.int64), mask=n_in)
 
 
 @triton.jit
 def _pool_y_f64_kernel(
-    x_ptr, y_ptr, x_s0, x_s1, x_s2, y_s0, y_s1, y_s2, N, H, W, h_end, R: tl.constexpr,
-    S: tl.constexpr, INDEX: tl.constexpr, BLOCK_ROWS: tl.constexpr, BLOCK_COLS: tl.constexpr,
+    x_ptr, y_ptr, x_s0, x_s1, x_s2, y_s0, y_s1, y_s2, turns, last, across, N, H, W, h_end,
+    R: tl.constexpr, S: tl.constexpr, INDEX: tl.constexpr, BLOCK_ROWS: tl.constexpr,
+    BLOCK_COLS: tl.constexpr,
 ):
     """y[n, h, w] = max(r in 0..3) x[n, h*2 + r, w]"""
-    row = (tl.program_id(0).to(INDEX) * BLOCK_ROWS + tl.arange(0, BLOCK_ROWS))[:, None]
-    row_in = row < N * h_end
-    n = row // h_end
-    h = row % h_end
-    w = (tl.program_id(1).to(INDEX) * BLOCK_COLS + tl.arange(0, BLOCK_COLS))[None, :]
-    w_in = w < W
-    total = tl.full([BLOCK_ROWS, BLOCK_COLS], float("-inf"), tl.float64)
-    for r_step in range(0, R):
-        r = tl.cast(r_step, INDEX)
-        x_i1 = h * S + r
-        x = tl.load(x_ptr + n * x_s0 + x_i1 * x_s1 + w * x_s2, mask=row_in & w_in & (x_i1 >= 0) &
-                (x_i1 < H), other=0).to(tl.float64)
-        total = _maximum(total, x)
-    tl.store(y_ptr + n * y_s0 + h * y_s1 + w * y_s2, total, mask=row_in & w_in)
+    for turn in range(turns):
+        program, program_col = _place(turn, last, across)
+        row = program.to(INDEX) * BLOCK_ROWS + tl.arange(0, BLOCK_ROWS)
+        row = tl.minimum(row, N * h_end - 1)[:, None]
+        n = row // h_end
+        h = row % h_end
+        w = (program_col.to(INDEX) * BLOCK_COLS + tl.arange(0, BLOCK_COLS))[None, :]
+        w_in = w < W
+        total = tl.full([BLOCK_ROWS, BLOCK_COLS], float("-inf"), tl.float64)
+        for r_step in range(0, R):
+            r = tl.cast(r_step, INDEX)
+            x_i1 = h * S + r
+            x = tl.load(x_ptr + n * x_s0 + x_i1 * x_s1 + w * x_s2, mask=w_in & (x_i1 >= 0) & (x_i1 <
+                    H), other=0).to(tl.float64)
+            total = _maximum(total, x)
+        tl.store(y_ptr + n * y_s0 + h * y_s1 + w * y_s2, total, mask=w_in)
 
 
 @triton.jit
 def _pool_place_f64_kernel(
-    x_ptr, place_ptr, x_s0, x_s1, x_s2, place_s0, N, H, W, INDEX: tl.constexpr,
+    x_ptr, place_ptr, x_s0, x_s1, x_s2, place_s0, turns, last, N, H, W, INDEX: tl.constexpr,
     BLOCK_ROWS: tl.constexpr, BLOCK_COLS: tl.constexpr,
 ):
     """place_1[n] = argmax(h, w) x[n, h, w]
     place[n] = cast(i32, place_1[n])
     """
-    n = (tl.program_id(0).to(INDEX) * BLOCK_ROWS + tl.arange(0, BLOCK_ROWS))[:, None]
-    n_in = n < N
-    total = tl.full([BLOCK_ROWS, BLOCK_COLS], float("-inf"), tl.float64)
-    place = tl.full([BLOCK_ROWS, BLOCK_COLS], -1, INDEX)
-    for start in range(0, H * W, BLOCK_COLS):
-        col = tl.cast(start, INDEX) + tl.arange(0, BLOCK_COLS)[None, :]
-        col_in = col < H * W
-        h = col // W
-        w = col % W
-        x = tl.load(x_ptr + n * x_s0 + h * x_s1 + w * x_s2, mask=n_in & col_in, other=0,
-                eviction_policy="evict_first").to(tl.float64)
-        value = x
-        better = (place < 0) | (value > total) | ((value != value) & (total == total))
-        better = better & col_in
-        total = tl.where(better, value, total)
-        place = tl.where(better, tl.cast(h * W + w, INDEX), place)
-    place_1 = _first_place(total, place, _largest(total, 1, keep_dims=True), 1,
-            keep_dims=True).to(tl.int64)
-    tl.store(place_ptr + n * place_s0, place_1.to(tl.int32).to(tl.int64), mask=n_in)
+    for turn in range(turns):
+        program = _number(turn, last)
+        n = (program.to(INDEX) * BLOCK_ROWS + tl.arange(0, BLOCK_ROWS))[:, None]
+        n_in = n < N
+        total = tl.full([BLOCK_ROWS, BLOCK_COLS], float("-inf"), tl.float64)
+        place = tl.full([BLOCK_ROWS, BLOCK_COLS], -1, INDEX)
+        for start in range(0, H * W, BLOCK_COLS):
+            col = tl.cast(start, INDEX) + tl.arange(0, BLOCK_COLS)[None, :]
+            col_in = col < H * W
+            h = col // W
+            w = col % W
+            x = tl.load(x_ptr + n * x_s0 + h * x_s1 + w * x_s2, mask=n_in & col_in, other=0,
+                    eviction_policy="evict_first").to(tl.float64)
+            value = x
+            better = (place < 0) | (value > total) | ((value != value) & (total == total))
+            better = better & col_in
+            total = tl.where(better, value, total)
+            place = tl.where(better, tl.cast(h * W + w, INDEX), place)
+        place_1 = _first_place(total, place, _largest(total, 1, keep_dims=True), 1,
+                keep_dims=True).to(tl.int64)
+        tl.store(place_ptr + n * place_s0, place_1.to(tl.int32).to(tl.int64), mask=n_in)
 
 
 @triton.jit
 def _pool_place_f64_part_kernel(
-    x_ptr, part_ptr, place_ptr, chunk, x_s0, x_s1, x_s2, N, H, W, INDEX: tl.constexpr,
-    BLOCK_ROWS: tl.constexpr, BLOCK_COLS: tl.constexpr,
+    x_ptr, part_ptr, place_ptr, chunk, x_s0, x_s1, x_s2, turns, last, across, N, H, W,
+    INDEX: tl.constexpr, BLOCK_ROWS: tl.constexpr, BLOCK_COLS: tl.constexpr,
 ):
     """place_1[n] = argmax(h, w) x[n, h, w]
     place[n] = cast(i32, place_1[n])
     """
-    n = (tl.program_id(0).to(INDEX) * BLOCK_ROWS + tl.arange(0, BLOCK_ROWS))[:, None]
-    n_in = n < N
-    split = tl.program_id(1)
-    total = tl.full([BLOCK_ROWS, BLOCK_COLS], float("-inf"), tl.float64)
-    place = tl.full([BLOCK_ROWS, BLOCK_COLS], -1, INDEX)
-    begin = split * chunk
-    for start in range(begin, tl.minimum(begin + chunk, H * W), BLOCK_COLS):
-        col = tl.cast(start, INDEX) + tl.arange(0, BLOCK_COLS)[None, :]
-        col_in = col < H * W
-        h = col // W
-        w = col % W
-        x = tl.load(x_ptr + n * x_s0 + h * x_s1 + w * x_s2, mask=n_in & col_in, other=0,
-                eviction_policy="evict_first").to(tl.float64)
-        value = x
-        better = (place < 0) | (value > total) | ((value != value) & (total == total))
-        better = better & col_in
-        total = tl.where(better, value, total)
-        place = tl.where(better, tl.cast(h * W + w, INDEX), place)
-    best = _largest(total, 1, keep_dims=True)
-    tl.store(part_ptr + split * N + n, best, mask=n_in)
-    tl.store(place_ptr + split * N + n, _first_place(total, place, best, 1,
-            keep_dims=True).to(tl.int64), mask=n_in)
+    for turn in range(turns):
+        program, program_col = _place(turn, last, across)
+        n = (program.to(INDEX) * BLOCK_ROWS + tl.arange(0, BLOCK_ROWS))[:, None]
+        n_in = n < N
+        split = program_col
+        total = tl.full([BLOCK_ROWS, BLOCK_COLS], float("-inf"), tl.float64)
+        place = tl.full([BLOCK_ROWS, BLOCK_COLS], -1, INDEX)
+        begin = split * chunk
+        for start in range(begin, tl.minimum(begin + chunk, H * W), BLOCK_COLS):
+            col = tl.cast(start, INDEX) + tl.arange(0, BLOCK_COLS)[None, :]
+            col_in = col < H * W
+            h = col // W
+            w = col % W
+            x = tl.load(x_ptr + n * x_s0 + h * x_s1 + w * x_s2, mask=n_in & col_in, other=0,
+                    eviction_policy="evict_first").to(tl.float64)
+            value = x
+            better = (place < 0) | (value > total) | ((value != value) & (total == total))
+            better = better & col_in
+            total = tl.where(better, value, total)
+            place = tl.where(better, tl.cast(h * W + w, INDEX), place)
+        best = _largest(total, 1, keep_dims=True)
+        tl.store(part_ptr + split * N + n, best, mask=n_in)
+        tl.store(place_ptr + split * N + n, _first_place(total, place, best, 1,
+                keep_dims=True).to(tl.int64), mask=n_in)
 
 
 @triton.jit
 def _pool_place_f64_end_kernel(
-    place_ptr_1, part_ptr, place_ptr, place_s0, N, INDEX: tl.constexpr, BLOCK_ROWS: tl.constexpr,
-    BLOCK_SPLITS: tl.constexpr,
+    place_ptr_1, part_ptr, place_ptr, place_s0, turns, last, N, INDEX: tl.constexpr,
+    BLOCK_ROWS: tl.constexpr, BLOCK_SPLITS: tl.constexpr,
 ):
     """place_1[n] = argmax(h, w) x[n, h, w]
     place[n] = cast(i32, place_1[n])
     """
-    n = (tl.program_id(0).to(INDEX) * BLOCK_ROWS + tl.arange(0, BLOCK_ROWS))[:, None]
-    n_in = n < N
-    split = tl.arange(0, BLOCK_SPLITS)[None, :]
-    total = tl.load(part_ptr + split * N + n, mask=n_in, other=0)
-    place = tl.load(place_ptr + split * N + n, mask=n_in, other=0)
-    place_1 = _first_place(total, place, _largest(total, 1, keep_dims=True), 1,
-            keep_dims=True).to(tl.int64)
-    tl.store(place_ptr_1 + n * place_s0, place_1.to(tl.int32).to(tl.int64), mask=n_in)
+    for turn in range(turns):
+        program = _number(turn, last)
+        n = (program.to(INDEX) * BLOCK_ROWS + tl.arange(0, BLOCK_ROWS))[:, None]
+        n_in = n < N
+        split = tl.arange(0, BLOCK_SPLITS)[None, :]
+        total = tl.load(part_ptr + split * N + n, mask=n_in, other=0)
+        place = tl.load(place_ptr + split * N + n, mask=n_in, other=0)
+        place_1 = _first_place(total, place, _largest(total, 1, keep_dims=True), 1,
+                keep_dims=True).to(tl.int64)
+        tl.store(place_ptr_1 + n * place_s0, place_1.to(tl.int32).to(tl.int64), mask=n_in)
 
 
 class _Tile(typing.NamedTuple):
@@ -273,21 +309,37 @@ class _Tile(typing.NamedTuple):
     warps: int
 
 
-def _most(device: torch.device, values: int) -> int:
+def _most(device: torch.device, values: int, registers: int = 16384) -> int:
     """Elements of a tile at most. On Ascend all values of a tile lie in the unified buffer of 192
     KiB, half of which serves the transfers of the next tile; elsewhere registers hold them."""
     if device.type != "npu":
-        return 16384
+        return registers
     fits = 96 * 1024 // (4 * values)
     return 1 << (max(fits, 1).bit_length() - 1)
 
 
-def _check_grid(device: torch.device, grid: typing.Any, **blocks: int) -> None:
+def _cores(device: torch.device, cube: bool) -> int:
+    """Of an Ascend device: those with a cube unit, or all vector cores. 0: each tile has a program
+    of its own, as on GPUs."""
     if device.type != "npu":
-        return
-    programs = math.prod(grid(blocks) if callable(grid) else grid)
-    if programs > 65535:
-        raise ValueError(f"an Ascend device runs 65535 programs; {programs} are needed")
+        return 0
+    found = triton.runtime.driver.active.utils.get_device_properties(torch.npu.current_device())
+    return found["num_aicore" if cube else "num_vectorcore"]
+
+
+def _spread(
+    device: torch.device, grid: typing.Any, cube: bool = False, **blocks: int
+) -> tuple[typing.Any, int, int, int]:
+    """The grid to launch, the turns of each program, the number of the last tile, and how many
+    tiles lie side by side. On Ascend a program for each core takes tiles in turns, as starting a
+    program costs a core more than the next turn."""
+    cores = _cores(device, cube)
+    if not cores:
+        return grid, 1, 2**31 - 1, 1
+    tiles = grid(blocks) if callable(grid) else grid
+    turns = triton.cdiv(math.prod(tiles), cores)
+    across = tiles[1] if len(tiles) > 1 else 1
+    return (triton.cdiv(math.prod(tiles), turns),), turns, math.prod(tiles) - 1, across
 
 
 def _configs(blocks: dict, varied: tuple, warps: int, stages: int) -> list:
@@ -317,6 +369,9 @@ class _Autotuned:
 
     def __getitem__(self, grid: typing.Any) -> typing.Any:
         def launch(*arguments, num_warps, num_stages=3, **constants):
+            if any(a.device.type == "npu" for a in arguments if isinstance(a, torch.Tensor)):
+                # The turns of programs belong to the blocks that were chosen.
+                return self.kernel[grid](*arguments, **constants)
             blocks = {n: constants.pop(n) for n in list(constants) if n.startswith("BLOCK_")}
             place = (self.kernel, num_warps, num_stages, *blocks.items())
             if place not in self.tuners:
@@ -341,7 +396,7 @@ def _tunable(kernel: typing.Any, *varied: str) -> typing.Any:
 def _tile(rows: int, cols: int, most: int) -> _Tile:
     """Blocks of an output of rows x cols: wide along the columns, where memory is contiguous, and
     about 2048 elements a program. A grid has at most 65535 programs along the columns."""
-    width = min(triton.next_power_of_2(max(cols, 1)), 1024, most)
+    width = min(triton.next_power_of_2(max(cols, 1)), 1024, max(most // 2, 1))
     if cols > 65535 * width:
         width = min(triton.next_power_of_2(triton.cdiv(cols, 65535)), most)
     height = min(triton.next_power_of_2(max(rows, 1)), max(min(2048, most) // width, 1))
@@ -374,10 +429,10 @@ class _Reduction(typing.NamedTuple):
     warps: int
 
 
-def _splits(programs: int, cols: int, step: int) -> int:
+def _splits(programs: int, cols: int, step: int, most: int) -> int:
     """How many programs share a row, a power of two: about 1024 in all, as many as keep the memory
-    of a large device busy, each with at least two steps."""
-    wanted = max(min(1024 // programs, cols // (2 * step)), 1)
+    of a large device busy, each with at least two steps. One program folds up to `most` parts."""
+    wanted = max(min(1024 // programs, cols // (2 * step), most), 1)
     return 1 << (wanted.bit_length() - 1)
 
 
@@ -386,7 +441,8 @@ def _reduce_tile(rows: int, cols: int, most: int) -> _Reduction:
     more rows where they are short."""
     width = min(triton.next_power_of_2(max(cols, 1)), 2048, most)
     height = min(triton.next_power_of_2(max(rows, 1)), max(min(1024, most) // width, 1))
-    return _Reduction(height, width, _splits(triton.cdiv(rows, height), cols, width), 4)
+    splits = _splits(triton.cdiv(rows, height), cols, width, most // height)
+    return _Reduction(height, width, splits, 4)
 
 
 def _check(
@@ -443,11 +499,12 @@ def pool(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
                 tile = _tile(rows, cols, _most(device, 12))
                 grid = lambda meta: (triton.cdiv(rows, meta["BLOCK_ROWS"]), triton.cdiv(cols,
                         meta["BLOCK_COLS"]))
-                _check_grid(device, grid, BLOCK_ROWS=tile.rows, BLOCK_COLS=tile.cols)
+                grid, turns, last, across = _spread(device, grid, BLOCK_ROWS=tile.rows,
+                        BLOCK_COLS=tile.cols)
                 _tunable(_pool_y_kernel, "BLOCK_ROWS", "BLOCK_COLS")[grid](
                     x, y, x.stride(0), x.stride(1), x.stride(2), y.stride(0), y.stride(1), y.stride(2),
-                    N, H, W, (((H - R) // S) + 1), R=R, S=S, INDEX=index, BLOCK_ROWS=tile.rows,
-                    BLOCK_COLS=tile.cols, num_warps=tile.warps,
+                    turns, last, across, N, H, W, (((H - R) // S) + 1), R=R, S=S, INDEX=index,
+                    BLOCK_ROWS=tile.rows, BLOCK_COLS=tile.cols, num_warps=tile.warps,
                 )
             H_run, W_run = _merge((H, W), (x.stride(1), x.stride(2)))
             rows, cols = N, H_run * W_run
@@ -455,30 +512,31 @@ def pool(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
                 tile = _reduce_tile(rows, cols, _most(device, 36))
                 if tile.splits == 1:
                     grid = lambda meta: (triton.cdiv(rows, meta["BLOCK_ROWS"]),)
-                    _check_grid(device, grid, BLOCK_ROWS=tile.rows, BLOCK_COLS=tile.cols)
+                    grid, turns, last, across = _spread(device, grid, BLOCK_ROWS=tile.rows,
+                            BLOCK_COLS=tile.cols)
                     _tunable(_pool_place_kernel, "BLOCK_ROWS", "BLOCK_COLS")[grid](
                         x, place, x.stride(0), _step(x, 1, H_run), _step(x, 2,
                                 W_run), place.stride(0),
-                        N, H_run, W_run, INDEX=index, BLOCK_ROWS=tile.rows, BLOCK_COLS=tile.cols,
-                        num_warps=tile.warps,
+                        turns, last, N, H_run, W_run, INDEX=index, BLOCK_ROWS=tile.rows,
+                        BLOCK_COLS=tile.cols, num_warps=tile.warps,
                     )
                 else:
                     chunk = triton.cdiv(triton.cdiv(cols, tile.splits), tile.cols) * tile.cols
                     part = torch.empty((tile.splits, rows), dtype=torch.float32, device=device)
                     place_1 = torch.empty((tile.splits, rows), dtype=torch.int64, device=device)
                     grid = (triton.cdiv(rows, tile.rows), tile.splits,)
-                    _check_grid(device, grid)
+                    grid, turns, last, across = _spread(device, grid)
                     _pool_place_part_kernel[grid](
                         x, part, place_1, chunk, x.stride(0), _step(x, 1, H_run), _step(x, 2,
-                                W_run), N,
-                        H_run, W_run, INDEX=index, BLOCK_ROWS=tile.rows, BLOCK_COLS=tile.cols,
-                        num_warps=tile.warps,
+                                W_run),
+                        turns, last, across, N, H_run, W_run, INDEX=index, BLOCK_ROWS=tile.rows,
+                        BLOCK_COLS=tile.cols, num_warps=tile.warps,
                     )
                     grid = (triton.cdiv(rows, tile.rows),)
-                    _check_grid(device, grid)
+                    grid, turns, last, across = _spread(device, grid)
                     _pool_place_end_kernel[grid](
-                        place, part, place_1, place.stride(0), N, INDEX=index, BLOCK_ROWS=tile.rows,
-                        BLOCK_SPLITS=tile.splits, num_warps=tile.warps,
+                        place, part, place_1, place.stride(0), turns, last, N, INDEX=index,
+                        BLOCK_ROWS=tile.rows, BLOCK_SPLITS=tile.splits, num_warps=tile.warps,
                     )
         else:
             rows, cols = N * (((H - R) // S) + 1), W
@@ -486,11 +544,12 @@ def pool(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
                 tile = _tile(rows, cols, _most(device, 24))
                 grid = lambda meta: (triton.cdiv(rows, meta["BLOCK_ROWS"]), triton.cdiv(cols,
                         meta["BLOCK_COLS"]))
-                _check_grid(device, grid, BLOCK_ROWS=tile.rows, BLOCK_COLS=tile.cols)
+                grid, turns, last, across = _spread(device, grid, BLOCK_ROWS=tile.rows,
+                        BLOCK_COLS=tile.cols)
                 _tunable(_pool_y_f64_kernel, "BLOCK_ROWS", "BLOCK_COLS")[grid](
                     x, y, x.stride(0), x.stride(1), x.stride(2), y.stride(0), y.stride(1), y.stride(2),
-                    N, H, W, (((H - R) // S) + 1), R=R, S=S, INDEX=index, BLOCK_ROWS=tile.rows,
-                    BLOCK_COLS=tile.cols, num_warps=tile.warps,
+                    turns, last, across, N, H, W, (((H - R) // S) + 1), R=R, S=S, INDEX=index,
+                    BLOCK_ROWS=tile.rows, BLOCK_COLS=tile.cols, num_warps=tile.warps,
                 )
             H_run, W_run = _merge((H, W), (x.stride(1), x.stride(2)))
             rows, cols = N, H_run * W_run
@@ -498,29 +557,30 @@ def pool(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
                 tile = _reduce_tile(rows, cols, _most(device, 36))
                 if tile.splits == 1:
                     grid = lambda meta: (triton.cdiv(rows, meta["BLOCK_ROWS"]),)
-                    _check_grid(device, grid, BLOCK_ROWS=tile.rows, BLOCK_COLS=tile.cols)
+                    grid, turns, last, across = _spread(device, grid, BLOCK_ROWS=tile.rows,
+                            BLOCK_COLS=tile.cols)
                     _tunable(_pool_place_f64_kernel, "BLOCK_ROWS", "BLOCK_COLS")[grid](
                         x, place, x.stride(0), _step(x, 1, H_run), _step(x, 2,
                                 W_run), place.stride(0),
-                        N, H_run, W_run, INDEX=index, BLOCK_ROWS=tile.rows, BLOCK_COLS=tile.cols,
-                        num_warps=tile.warps,
+                        turns, last, N, H_run, W_run, INDEX=index, BLOCK_ROWS=tile.rows,
+                        BLOCK_COLS=tile.cols, num_warps=tile.warps,
                     )
                 else:
                     chunk = triton.cdiv(triton.cdiv(cols, tile.splits), tile.cols) * tile.cols
                     part = torch.empty((tile.splits, rows), dtype=torch.float64, device=device)
                     place_1 = torch.empty((tile.splits, rows), dtype=torch.int64, device=device)
                     grid = (triton.cdiv(rows, tile.rows), tile.splits,)
-                    _check_grid(device, grid)
+                    grid, turns, last, across = _spread(device, grid)
                     _pool_place_f64_part_kernel[grid](
                         x, part, place_1, chunk, x.stride(0), _step(x, 1, H_run), _step(x, 2,
-                                W_run), N,
-                        H_run, W_run, INDEX=index, BLOCK_ROWS=tile.rows, BLOCK_COLS=tile.cols,
-                        num_warps=tile.warps,
+                                W_run),
+                        turns, last, across, N, H_run, W_run, INDEX=index, BLOCK_ROWS=tile.rows,
+                        BLOCK_COLS=tile.cols, num_warps=tile.warps,
                     )
                     grid = (triton.cdiv(rows, tile.rows),)
-                    _check_grid(device, grid)
+                    grid, turns, last, across = _spread(device, grid)
                     _pool_place_f64_end_kernel[grid](
-                        place, part, place_1, place.stride(0), N, INDEX=index, BLOCK_ROWS=tile.rows,
-                        BLOCK_SPLITS=tile.splits, num_warps=tile.warps,
+                        place, part, place_1, place.stride(0), turns, last, N, INDEX=index,
+                        BLOCK_ROWS=tile.rows, BLOCK_SPLITS=tile.splits, num_warps=tile.warps,
                     )
     return y, place

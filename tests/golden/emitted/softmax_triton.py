@@ -14,9 +14,11 @@ The narrow floats are computed in float32 and rounded once, when they are stored
 
 On Ascend (device npu):
 
-    grid: checked at each launch, at most 65535 programs
-    unified buffer: tiles are chosen so that all values of a tile take 96 of 192 KiB
-    tails: blocks are powers of two; rows whose stride is a multiple of 32 bytes are aligned
+    grid: one dimension, a program for each vector core, which takes tiles in turns
+    unified buffer: 96 of 192 KiB for a tile, as much for the next one's transfers
+        _softmax_kernel: 19 values of 4 bytes for an element, at most 1024 elements: 76 KiB
+    tails at P=4, D=8, in rows of 32 bytes: padded are x (16), y (16)
+    element by element: selections by comparisons of integers (4)
 """
 
 from __future__ import annotations
@@ -36,6 +38,12 @@ AUTOTUNE = os.environ.get("KERNELGEN_AUTOTUNE", "0") == "1"
 
 
 @triton.jit
+def _number(turn, last):
+    """Of a program's tile in this turn. Tiles behind the last one are the last one again."""
+    return tl.minimum(tl.program_id(0) + turn * tl.num_programs(0), last)
+
+
+@triton.jit
 def _maximum(a, b):
     return tl.maximum(a, b, propagate_nan=tl.PropagateNan.ALL)
 
@@ -48,62 +56,66 @@ def _largest(x, axis: tl.constexpr, keep_dims: tl.constexpr = False):
 
 @triton.jit
 def _softmax_kernel(
-    x_ptr, y_ptr, x_s0, x_s1, y_s0, y_s1, P, D, INDEX: tl.constexpr, BLOCK_ROWS: tl.constexpr,
-    BLOCK_COLS: tl.constexpr,
+    x_ptr, y_ptr, x_s0, x_s1, y_s0, y_s1, turns, last, P, D, INDEX: tl.constexpr,
+    BLOCK_ROWS: tl.constexpr, BLOCK_COLS: tl.constexpr,
 ):
     """m[p] = max(d) x[p, d]
     e[p, d] = exp(x[p, d] - m[p])
     y_1[p] = sum(d) e[p, d]
     y[p, d] = e[p, d] / y_1[p]
     """
-    p = (tl.program_id(0).to(INDEX) * BLOCK_ROWS + tl.arange(0, BLOCK_ROWS))[:, None]
-    p_in = p < P
-    d = tl.arange(0, BLOCK_COLS)[None, :].to(INDEX)
-    d_in = d < D
-    x = tl.load(x_ptr + p * x_s0 + d * x_s1, mask=p_in & d_in, other=0,
-            eviction_policy="evict_first").to(tl.float32)
-    m = _largest(tl.where(d_in, x, float("-inf")), 1, keep_dims=True)
-    e = tl.exp(x - m)
-    y_1 = tl.sum(tl.where(d_in, e, 0.0), 1, keep_dims=True)
-    tl.store(y_ptr + p * y_s0 + d * y_s1, e / y_1, mask=p_in & d_in)
+    for turn in range(turns):
+        program = _number(turn, last)
+        p = (program.to(INDEX) * BLOCK_ROWS + tl.arange(0, BLOCK_ROWS))[:, None]
+        p_in = p < P
+        d = tl.arange(0, BLOCK_COLS)[None, :].to(INDEX)
+        d_in = d < D
+        x = tl.load(x_ptr + p * x_s0 + d * x_s1, mask=p_in & d_in, other=0,
+                eviction_policy="evict_first").to(tl.float32)
+        m = _largest(tl.where(d_in, x, float("-inf")), 1, keep_dims=True)
+        e = tl.exp(x - m)
+        y_1 = tl.sum(tl.where(d_in, e, 0.0), 1, keep_dims=True)
+        tl.store(y_ptr + p * y_s0 + d * y_s1, e / y_1, mask=p_in & d_in)
 
 
 @triton.jit
 def _softmax_long_kernel(
-    x_ptr, y_ptr, x_s0, x_s1, y_s0, y_s1, P, D, INDEX: tl.constexpr, BLOCK_ROWS: tl.constexpr,
-    BLOCK_COLS: tl.constexpr,
+    x_ptr, y_ptr, x_s0, x_s1, y_s0, y_s1, turns, last, P, D, INDEX: tl.constexpr,
+    BLOCK_ROWS: tl.constexpr, BLOCK_COLS: tl.constexpr,
 ):
     """m[p] = max(d) x[p, d]
     e[p, d] = exp(x[p, d] - m[p])
     y_1[p] = sum(d) e[p, d]
     y[p, d] = e[p, d] / y_1[p]
     """
-    p = (tl.program_id(0).to(INDEX) * BLOCK_ROWS + tl.arange(0, BLOCK_ROWS))[:, None]
-    p_in = p < P
-    total = tl.full([BLOCK_ROWS, BLOCK_COLS], float("-inf"), tl.float32)
-    for start in range(0, D, BLOCK_COLS):
-        d = tl.cast(start, INDEX) + tl.arange(0, BLOCK_COLS)[None, :]
-        d_in = d < D
-        x = tl.load(x_ptr + p * x_s0 + d * x_s1, mask=p_in & d_in, other=0,
-                eviction_policy="evict_last").to(tl.float32)
-        total = _maximum(total, tl.where(d_in, x, float("-inf")))
-    m = _largest(total, 1, keep_dims=True)
-    total_1 = tl.full([BLOCK_ROWS, BLOCK_COLS], 0.0, tl.float32)
-    for start_1 in range(0, D, BLOCK_COLS):
-        d_1 = tl.cast(start_1, INDEX) + tl.arange(0, BLOCK_COLS)[None, :]
-        d_1_in = d_1 < D
-        x_1 = tl.load(x_ptr + p * x_s0 + d_1 * x_s1, mask=p_in & d_1_in, other=0,
-                eviction_policy="evict_last").to(tl.float32)
-        e = tl.exp(x_1 - m)
-        total_1 += tl.where(d_1_in, e, 0.0)
-    y_1 = tl.sum(total_1, 1, keep_dims=True)
-    for start_2 in range(0, D, BLOCK_COLS):
-        d_2 = tl.cast(start_2, INDEX) + tl.arange(0, BLOCK_COLS)[None, :]
-        d_2_in = d_2 < D
-        x_2 = tl.load(x_ptr + p * x_s0 + d_2 * x_s1, mask=p_in & d_2_in, other=0,
-                eviction_policy="evict_first").to(tl.float32)
-        e_1 = tl.exp(x_2 - m)
-        tl.store(y_ptr + p * y_s0 + d_2 * y_s1, e_1 / y_1, mask=p_in & d_2_in)
+    for turn in range(turns):
+        program = _number(turn, last)
+        p = (program.to(INDEX) * BLOCK_ROWS + tl.arange(0, BLOCK_ROWS))[:, None]
+        p_in = p < P
+        total = tl.full([BLOCK_ROWS, BLOCK_COLS], float("-inf"), tl.float32)
+        for start in range(0, D, BLOCK_COLS):
+            d = tl.cast(start, INDEX) + tl.arange(0, BLOCK_COLS)[None, :]
+            d_in = d < D
+            x = tl.load(x_ptr + p * x_s0 + d * x_s1, mask=p_in & d_in, other=0,
+                    eviction_policy="evict_last").to(tl.float32)
+            total = _maximum(total, tl.where(d_in, x, float("-inf")))
+        m = _largest(total, 1, keep_dims=True)
+        total_1 = tl.full([BLOCK_ROWS, BLOCK_COLS], 0.0, tl.float32)
+        for start_1 in range(0, D, BLOCK_COLS):
+            d_1 = tl.cast(start_1, INDEX) + tl.arange(0, BLOCK_COLS)[None, :]
+            d_1_in = d_1 < D
+            x_1 = tl.load(x_ptr + p * x_s0 + d_1 * x_s1, mask=p_in & d_1_in, other=0,
+                    eviction_policy="evict_last").to(tl.float32)
+            e = tl.exp(x_1 - m)
+            total_1 += tl.where(d_1_in, e, 0.0)
+        y_1 = tl.sum(total_1, 1, keep_dims=True)
+        for start_2 in range(0, D, BLOCK_COLS):
+            d_2 = tl.cast(start_2, INDEX) + tl.arange(0, BLOCK_COLS)[None, :]
+            d_2_in = d_2 < D
+            x_2 = tl.load(x_ptr + p * x_s0 + d_2 * x_s1, mask=p_in & d_2_in, other=0,
+                    eviction_policy="evict_first").to(tl.float32)
+            e_1 = tl.exp(x_2 - m)
+            tl.store(y_ptr + p * y_s0 + d_2 * y_s1, e_1 / y_1, mask=p_in & d_2_in)
 
 
 class _Tile(typing.NamedTuple):
@@ -112,21 +124,37 @@ class _Tile(typing.NamedTuple):
     warps: int
 
 
-def _most(device: torch.device, values: int) -> int:
+def _most(device: torch.device, values: int, registers: int = 16384) -> int:
     """Elements of a tile at most. On Ascend all values of a tile lie in the unified buffer of 192
     KiB, half of which serves the transfers of the next tile; elsewhere registers hold them."""
     if device.type != "npu":
-        return 16384
+        return registers
     fits = 96 * 1024 // (4 * values)
     return 1 << (max(fits, 1).bit_length() - 1)
 
 
-def _check_grid(device: torch.device, grid: typing.Any, **blocks: int) -> None:
+def _cores(device: torch.device, cube: bool) -> int:
+    """Of an Ascend device: those with a cube unit, or all vector cores. 0: each tile has a program
+    of its own, as on GPUs."""
     if device.type != "npu":
-        return
-    programs = math.prod(grid(blocks) if callable(grid) else grid)
-    if programs > 65535:
-        raise ValueError(f"an Ascend device runs 65535 programs; {programs} are needed")
+        return 0
+    found = triton.runtime.driver.active.utils.get_device_properties(torch.npu.current_device())
+    return found["num_aicore" if cube else "num_vectorcore"]
+
+
+def _spread(
+    device: torch.device, grid: typing.Any, cube: bool = False, **blocks: int
+) -> tuple[typing.Any, int, int, int]:
+    """The grid to launch, the turns of each program, the number of the last tile, and how many
+    tiles lie side by side. On Ascend a program for each core takes tiles in turns, as starting a
+    program costs a core more than the next turn."""
+    cores = _cores(device, cube)
+    if not cores:
+        return grid, 1, 2**31 - 1, 1
+    tiles = grid(blocks) if callable(grid) else grid
+    turns = triton.cdiv(math.prod(tiles), cores)
+    across = tiles[1] if len(tiles) > 1 else 1
+    return (triton.cdiv(math.prod(tiles), turns),), turns, math.prod(tiles) - 1, across
 
 
 def _configs(blocks: dict, varied: tuple, warps: int, stages: int) -> list:
@@ -156,6 +184,9 @@ class _Autotuned:
 
     def __getitem__(self, grid: typing.Any) -> typing.Any:
         def launch(*arguments, num_warps, num_stages=3, **constants):
+            if any(a.device.type == "npu" for a in arguments if isinstance(a, torch.Tensor)):
+                # The turns of programs belong to the blocks that were chosen.
+                return self.kernel[grid](*arguments, **constants)
             blocks = {n: constants.pop(n) for n in list(constants) if n.startswith("BLOCK_")}
             place = (self.kernel, num_warps, num_stages, *blocks.items())
             if place not in self.tuners:
@@ -237,15 +268,17 @@ def softmax(x: torch.Tensor) -> torch.Tensor:
             tile = _row_tile(rows, cols, _most(device, 19))
             grid = lambda meta: (triton.cdiv(rows, meta["BLOCK_ROWS"]),)
             if cols <= tile.cols:
-                _check_grid(device, grid, BLOCK_ROWS=tile.rows, BLOCK_COLS=tile.cols)
+                grid, turns, last, across = _spread(device, grid, BLOCK_ROWS=tile.rows,
+                        BLOCK_COLS=tile.cols)
                 _tunable(_softmax_kernel, "BLOCK_ROWS")[grid](
-                    x, y, x.stride(0), x.stride(1), y.stride(0), y.stride(1), P, D, INDEX=index,
-                    BLOCK_ROWS=tile.rows, BLOCK_COLS=tile.cols, num_warps=tile.warps,
+                    x, y, x.stride(0), x.stride(1), y.stride(0), y.stride(1), turns, last, P, D,
+                    INDEX=index, BLOCK_ROWS=tile.rows, BLOCK_COLS=tile.cols, num_warps=tile.warps,
                 )
             else:
-                _check_grid(device, grid, BLOCK_ROWS=tile.rows, BLOCK_COLS=tile.cols)
+                grid, turns, last, across = _spread(device, grid, BLOCK_ROWS=tile.rows,
+                        BLOCK_COLS=tile.cols)
                 _tunable(_softmax_long_kernel, "BLOCK_ROWS", "BLOCK_COLS")[grid](
-                    x, y, x.stride(0), x.stride(1), y.stride(0), y.stride(1), P, D, INDEX=index,
-                    BLOCK_ROWS=tile.rows, BLOCK_COLS=tile.cols, num_warps=tile.warps,
+                    x, y, x.stride(0), x.stride(1), y.stride(0), y.stride(1), turns, last, P, D,
+                    INDEX=index, BLOCK_ROWS=tile.rows, BLOCK_COLS=tile.cols, num_warps=tile.warps,
                 )
     return y
