@@ -27,6 +27,32 @@ bool kg_asm_add_advice(struct kg_arena *arena, struct kg_asm_kernel *kernel,
     return true;
 }
 
+// By code. Codes that say how a file was read stand for no bottleneck.
+static const struct meaning {
+    const char *code;
+    enum kg_bottleneck bottleneck;
+} meanings[] = {
+    {"spill-in-loop", KG_BOTTLENECK_SPILLS},
+    {"spill-outside-loops", KG_BOTTLENECK_SPILLS},
+    {"local-array-in-loop", KG_BOTTLENECK_SPILLS},
+    {"narrow-loads", KG_BOTTLENECK_LATENCY},
+    {"stalls", KG_BOTTLENECK_LATENCY},
+    {"copies-by-thread", KG_BOTTLENECK_ARITHMETIC},
+    {"vector-width", KG_BOTTLENECK_ARITHMETIC},
+    {"wgmma-serialised", KG_BOTTLENECK_TENSOR},
+    {"setmaxnreg-ignored", KG_BOTTLENECK_TENSOR},
+    {"few-blocks", KG_BOTTLENECK_PARALLELISM},
+    {"tail", KG_BOTTLENECK_TAIL},
+};
+
+const struct kg_bottleneck_row *kg_asm_advice_bottleneck(const char *code)
+{
+    for (size_t i = 0; i < sizeof meanings / sizeof meanings[0]; i++)
+        if (strcmp(meanings[i].code, code) == 0)
+            return &kg_bottlenecks[meanings[i].bottleneck];
+    return NULL;
+}
+
 static const char *place_of(struct kg_arena *arena, const struct kg_asm_loop *main_loop,
                             const struct kg_asm_loop *loop)
 {

@@ -3,6 +3,7 @@
 #ifndef KG_ASM_ADVISORIES_H
 #define KG_ASM_ADVISORIES_H
 
+#include "analyze/bottleneck.h"
 #include "asm/facts.h"
 
 // Reads a log: the figures of every kernel that it names, -1 if it gives none, and its advisories
@@ -14,6 +15,9 @@ enum kg_status kg_asm_log_read(const char *text, size_t length, struct kg_arena 
 
 // Appends advice that follows from the kernel's facts. False when out of memory.
 bool kg_asm_advise(struct kg_arena *arena, struct kg_asm_kernel *kernel);
+
+// The bottleneck that advice of this code speaks of; NULL: none.
+const struct kg_bottleneck_row *kg_asm_advice_bottleneck(const char *code);
 
 // Appends one item of advice; used by the readers. False when out of memory.
 bool kg_asm_add_advice(struct kg_arena *arena, struct kg_asm_kernel *kernel,

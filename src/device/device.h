@@ -133,6 +133,12 @@ struct kg_backend {
     void (*unload)(struct kg_kernel *kernel);
     enum kg_status (*launch)(const struct kg_kernel *kernel, const struct kg_launch *launch,
                              struct kg_error *error);
+    // For backends whose launches do not say how they are divided; else NULL. The ranges of items
+    // that threads take in the kernel's largest phase; 0: unknown. Nothing runs.
+    int64_t (*ranges)(const struct kg_kernel *kernel, const struct kg_launch *launch);
+    // Seconds that a launch takes which has nothing to do, measured; `rested`: after a pause in
+    // which threads fall asleep. NULL: it cannot be measured.
+    double (*idle_launch)(struct kg_device *device, bool rested);
     // Makes the device the thread's current one, for launches and maps that follow each other;
     // `leave` restores what it was before. NULL, like the next one: there is no such state.
     enum kg_status (*enter)(struct kg_device *device, bool *changed, struct kg_error *error);

@@ -3,7 +3,7 @@
 #include "flow/explain.h"
 
 #include "base/json.h"
-#include "flow/diagnose.h"
+#include "flow/evidence.h"
 #include "flow/planner.h"
 #include "flow/small.h"
 #include "gen/grouping.h"
@@ -101,11 +101,14 @@ static void add_cost(const struct kg_plan *plan, struct kg_text *text)
                         "- so small a problem is only searched when asked: --rigor measure\n");
         return;
     }
-    struct kg_diagnosed diagnosed = kg_flow_diagnose(plan->problem, facts, plan->seconds);
+    struct kg_diagnosed diagnosed;
+    int on = facts->shared_bytes == 0 ? KG_BOTTLENECK_ON_HOST : KG_BOTTLENECK_ON_GPU;
+    kg_flow_diagnose_plan(plan, plan->seconds, &diagnosed);
     kg_text_add(text, "- measured: ");
     kg_text_seconds(text, plan->seconds);
-    kg_text_format(text, ", %.0f%% of the roofline\n- limited by %s; worth changing: %s\n",
-                   100 * diagnosed.share, diagnosed.name, diagnosed.advice);
+    kg_text_format(text, ", %.0f%% of the roofline\n- bottleneck: %s: %s\n- worth changing: %s\n",
+                   100 * diagnosed.share, diagnosed.row->name[KG_ENGLISH], diagnosed.evidence,
+                   diagnosed.row->advice[on][KG_ENGLISH]);
 }
 
 // The nests of each kernel and its family: "rowwise (m, e, y); direct (z)".

@@ -5,7 +5,7 @@
 
 #include "base/files.h"
 #include "flow/analysis.h"
-#include "flow/diagnose.h"
+#include "flow/evidence.h"
 #include "flow/judging.h"
 #include "flow/override.h"
 #include "flow/plan_bench.h"
@@ -226,8 +226,7 @@ static enum kg_status challenge(struct build *build, struct kg_plan *challenger,
                          : won ? "kept"
                                : "not faster beyond the noise: the current version stays";
     struct kg_text diagnosis = {0};
-    kg_text_format(&diagnosis, "%s, %.0f%% of the roofline; worth changing: %s", diagnosed->name,
-                   100 * diagnosed->share, diagnosed->advice);
+    kg_text_format(&diagnosis, "%s: %s", diagnosed->row->name[KG_ENGLISH], diagnosed->evidence);
     status = record_round(build, number, kg_text_string(&diagnosis),
                           "parameters only: the kernel is regenerated, the interface stays",
                           challenger->choice, before, &bench, result, error);
@@ -259,10 +258,10 @@ static enum kg_status optimise_once(struct build *build, int number, enum kg_rig
 {
     struct kg_bench_result *bench = &build->report->bench;
     struct kg_request request = build->request;
-    struct kg_diagnosed diagnosed =
-        kg_flow_diagnose(request.problem, &request.device->facts, bench->seconds);
+    struct kg_diagnosed diagnosed;
+    kg_flow_diagnose_plan(build->plan, bench->seconds, &diagnosed);
     if (diagnosed.at_limit && bench->speedup >= bench->goal) {
-        build->report->limit = diagnosed.name;
+        build->report->limit = diagnosed.row->name[KG_ENGLISH];
         *go_on = false;
         return KG_OK;
     }

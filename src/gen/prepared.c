@@ -238,6 +238,17 @@ static enum kg_status run_steps(const struct kg_prepared *prepared, void *const 
     return KG_OK;
 }
 
+int64_t kg_prepared_ranges(const struct kg_prepared *prepared, int kernel)
+{
+    const struct kg_backend *backend = prepared->device->backend;
+    void *pointers[MAX_TENSORS] = {NULL};
+    const struct kg_launch launch = {
+        .tensors = pointers, .sizes = prepared->sizes, .strides = prepared->strides};
+    if (!backend->ranges || kernel >= prepared->step_count)
+        return 0;
+    return backend->ranges(prepared->steps[kernel].kernel, &launch);
+}
+
 static enum kg_status enter_and_run(const struct kg_prepared *prepared, void *const *tensors,
                                     void *workspace, void *stream, struct kg_graph *graph,
                                     struct kg_error *error)

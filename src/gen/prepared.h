@@ -21,6 +21,9 @@ void kg_prepared_free(struct kg_prepared *prepared);
 // Bytes of memory for intermediates between kernels and for the kernels' scratch.
 size_t kg_prepared_workspace(const struct kg_prepared *prepared);
 
+// Of one kernel, see kg_backend; 0: unknown.
+int64_t kg_prepared_ranges(const struct kg_prepared *prepared, int kernel);
+
 // Runs every kernel in order. `tensors`: inputs then outputs, by tensor id, device memory;
 // `workspace` as large as kg_prepared_workspace says, 64-byte aligned. Any number of threads may
 // run one `prepared` as long as workspaces and outputs differ.

@@ -207,7 +207,9 @@ static void add_advice(struct kg_json *json, const struct kg_asm_kernel *kernel,
         struct kg_advice advice = kg_advice_at(kernel, appraisal, a);
         kg_json_begin_object(json, NULL);
         kg_json_text(json, "level", advice.level == KG_ADVICE_WARNING ? "warning" : "note");
+        const struct kg_bottleneck_row *bottleneck = kg_asm_advice_bottleneck(advice.code);
         kg_json_text(json, "code", advice.code);
+        kg_json_text(json, "bottleneck", bottleneck ? bottleneck->key : NULL);
         kg_json_text(json, "text", advice.text);
         kg_json_end_object(json);
     }

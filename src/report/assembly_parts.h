@@ -3,6 +3,7 @@
 #ifndef KG_REPORT_ASSEMBLY_PARTS_H
 #define KG_REPORT_ASSEMBLY_PARTS_H
 
+#include "asm/advisories.h"
 #include "base/json.h"
 #include "report/assembly.h"
 

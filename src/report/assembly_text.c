@@ -308,13 +308,20 @@ static void add_density(enum kg_asm_format format, const struct kg_asm_summary *
 static void add_advice(const struct kg_asm_kernel *kernel, const struct kg_appraisal *appraisal,
                        struct kg_text *text)
 {
+    struct kg_text line = {0};
     for (int a = 0; a < kernel->advice_count + appraisal->note_count; a++) {
         struct kg_advice advice = kg_advice_at(kernel, appraisal, a);
         bool warning = advice.level == KG_ADVICE_WARNING;
         kg_text_format(text, "  %-*s%s ", INDENT - 2, a == 0 ? "advice" : "", warning ? "!" : "-");
-        kg_assembly_wrap(text, INDENT + 2, INDENT + 2, advice.text);
+        const struct kg_bottleneck_row *bottleneck = kg_asm_advice_bottleneck(advice.code);
+        kg_text_format(&line, "%s%s%s", bottleneck ? bottleneck->name[KG_ENGLISH] : "",
+                       bottleneck ? ": " : "", advice.text);
+        kg_assembly_wrap(text, INDENT + 2, INDENT + 2, kg_text_string(&line));
+        kg_text_cut(&line, 0);
         kg_text_add(text, "\n");
     }
+    text->failed |= line.failed;
+    kg_text_free(&line);
 }
 
 void kg_assembly_kernel_text(const struct kg_assembly_subject *subject,

@@ -81,6 +81,8 @@ enum kg_status kg_host_load(struct kg_device *device, const struct kg_binary *bi
 void kg_host_unload(struct kg_kernel *kernel);
 enum kg_status kg_host_launch(const struct kg_kernel *kernel, const struct kg_launch *launch,
                               struct kg_error *error);
+int64_t kg_host_ranges(const struct kg_kernel *kernel, const struct kg_launch *launch);
+double kg_host_idle_launch(struct kg_device *device, bool rested);
 enum kg_status kg_host_watch(struct kg_device *device, struct kg_error *error);
 const char *kg_host_changed(struct kg_device *device);
 // This process's pool. NULL: out of memory.

@@ -7,6 +7,7 @@
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 struct kg_kernel {
     struct kg_host_device *host;
@@ -165,6 +166,54 @@ static enum kg_status run_phases(struct kg_host_pool *pool, const struct kg_kern
                                 (long long)items, phase.number);
         kg_host_pool_run(pool, items, grain, run_range, &phase);
     }
+}
+
+int64_t kg_host_ranges(const struct kg_kernel *kernel, const struct kg_launch *launch)
+{
+    int threads = kernel->host->base.facts.units;
+    struct kg_host_call call = {.tensor = launch->tensors,
+                                .size = launch->sizes,
+                                .stride = launch->strides,
+                                .threads = threads};
+    int64_t grain = kernel->bytes(&call, KG_HOST_GRAIN), most = 0;
+    for (int phase = 0;; phase++) {
+        int64_t items = kernel->items(&call, phase);
+        if (items < 0 || items > MAX_ITEMS)
+            break;
+        most = items > most ? items : most;
+    }
+    return kg_host_pool_ranges(threads, most, grain);
+}
+
+static void do_nothing(void *user, int thread, int64_t begin, int64_t end)
+{
+    (void)user, (void)thread, (void)begin, (void)end;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double left = *(const double *)a, right = *(const double *)b;
+    return (left > right) - (left < right);
+}
+
+double kg_host_idle_launch(struct kg_device *device, bool rested)
+{
+    enum { SAMPLES = 11, PAUSE = 300000 }; // ns, several times what threads spin for
+    double samples[SAMPLES];
+    struct kg_host_pool *pool = kg_host_device_pool((struct kg_host_device *)device);
+    if (!pool)
+        return 0;
+    kg_host_pool_enter(pool);
+    for (int i = 0; i < SAMPLES; i++) {
+        if (rested)
+            nanosleep(&(struct timespec){.tv_nsec = PAUSE}, NULL);
+        double start = kg_host_now(device);
+        kg_host_pool_run(pool, device->facts.units, 1, do_nothing, NULL);
+        samples[i] = kg_host_now(device) - start;
+    }
+    kg_host_pool_leave(pool);
+    qsort(samples, SAMPLES, sizeof *samples, by_value);
+    return samples[SAMPLES / 2];
 }
 
 enum kg_status kg_host_launch(const struct kg_kernel *kernel, const struct kg_launch *launch,

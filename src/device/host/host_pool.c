@@ -280,6 +280,23 @@ void kg_host_pool_leave(struct kg_host_pool *pool)
     pthread_mutex_unlock(&pool->lock);
 }
 
+static int64_t length_of_ranges(int threads, int64_t items, int64_t grain)
+{
+    int64_t length = items / ((int64_t)threads * RANGES_PER_THREAD);
+    return length > grain ? length : grain;
+}
+
+int64_t kg_host_pool_ranges(int threads, int64_t items, int64_t grain)
+{
+    if (items <= 0)
+        return 0;
+    if (grain < 1)
+        grain = 1;
+    if (items <= grain || threads == 1)
+        return 1;
+    return (items - 1) / length_of_ranges(threads, items, grain) + 1;
+}
+
 void kg_host_pool_run(struct kg_host_pool *pool, int64_t items, int64_t grain,
                       kg_host_pool_body *body, void *user)
 {
@@ -294,8 +311,7 @@ void kg_host_pool_run(struct kg_host_pool *pool, int64_t items, int64_t grain,
     if (pool->started < 0)
         start_helpers(pool);
 
-    int64_t chunk = items / ((int64_t)pool->threads * RANGES_PER_THREAD);
-    pool->chunk = chunk > grain ? chunk : grain;
+    pool->chunk = length_of_ranges(pool->threads, items, grain);
     int64_t ranges = (items - 1) / pool->chunk + 1;
     int helpers = pool->started < ranges - 1 ? pool->started : (int)(ranges - 1);
     pool->body = body;

@@ -32,6 +32,9 @@ void kg_host_pool_leave(struct kg_host_pool *pool);
 void kg_host_pool_run(struct kg_host_pool *pool, int64_t items, int64_t grain,
                       kg_host_pool_body *body, void *user);
 
+// How many ranges that are for so many threads.
+int64_t kg_host_pool_ranges(int threads, int64_t items, int64_t grain);
+
 // From now on threads compare their state (host_state.h) after every job with what it is now, and
 // restore it.
 void kg_host_pool_watch(struct kg_host_pool *pool);
