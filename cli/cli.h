@@ -64,6 +64,8 @@ struct cli_options {
     bool timings;
     bool warm;
     bool compare;
+    bool yes;
+    bool force;
     bool help;
     struct kg_binding bindings[CLI_MOST_BINDINGS];
     int binding_count;
@@ -95,12 +97,15 @@ enum cli_option {
     CLI_BUNDLE = 1 << 17, // --out, of a folder
     CLI_PACKED = 1 << 19, // --out, likewise
     CLI_DEFINITION = 1 << 20,
+    CLI_DRAFT = 1 << 21, // --out, --time, --yes, --force
     CLI_ALONE = 1 << 18, // no option: the command has no context, and opens no records
 };
 
 struct cli {
     struct kg_context *context;
     struct cli_options options;
+    const volatile int *cancel; // nonzero after Ctrl-C
+    char *draft_key;            // draft.h; NULL: none
 };
 
 struct cli_command {

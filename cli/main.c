@@ -2,6 +2,7 @@
 
 #include "cli.h"
 #include "commands.h"
+#include "draft.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -50,6 +51,20 @@ const struct cli_command cli_commands[] = {
      "  kernelgen diff old/softmax.kg ops/softmax.kg\n"
      "  kernelgen diff old/softmax.kg ops/softmax.kg --op softmax --json\n",
      CLI_OP | CLI_JSON, 2, 2, "*.kg", "*.kg", cli_diff},
+    {"draft", "TEXT [--out OP.kg] [OPTIONS]", "a definition from words, by a server you name",
+     "Asks a language model behind an OpenAI-compatible server (llama.cpp, vLLM, Ollama ...) for "
+     "a\n"
+     "definition of what TEXT describes. The checker reads it; what it finds wrong goes back to "
+     "the\n"
+     "model, up to three times. A right definition is shown with its definition document, and\n"
+     "written to --out if you agree; without --out it is printed. The server is named by the\n"
+     "environment: KERNELGEN_DRAFT_URL and, where it needs them, KERNELGEN_DRAFT_MODEL and\n"
+     "KERNELGEN_DRAFT_KEY. The checker knows the language, not what you meant: read the formula.\n"
+     "Exit status 1: the checker refused all drafts, or you did. docs/draft.md tells more.\n\n"
+     "  export KERNELGEN_DRAFT_URL=http://localhost:8080/v1\n"
+     "  kernelgen draft \"layer norm without a bias, eps 1e-5\" -o layer_norm.kg\n"
+     "  kernelgen draft \"row sums of exp(x - max)\" --out sums.kg --yes --time 60 --json\n",
+     CLI_DRAFT | CLI_LANG | CLI_JSON, 1, 1, NULL, NULL, cli_draft},
     {"emit", "OP.kg --target host|cuda|ptx|triton|bundle [OPTIONS]",
      "the generated source on stdout",
      "For the host, one file that compiles alone; its entry is a plain C function with the op's\n"
@@ -157,6 +172,19 @@ const struct cli_command cli_commands[] = {
      "  kernelgen wisdom merge FILE           the same: faster known choices stay\n"
      "  kernelgen wisdom forget OP|all        delete it (of one op)\n",
      CLI_JSON, 1, 2, "list export import merge forget", "*.jsonl", cli_wisdom},
+    {"patterns", "[list|export|import] [FILE]", "what tends to win, with counts",
+     "Of each class of problem, dtype, bucket of sizes and kind of device: which values of "
+     "parameters,\n"
+     "families and groupings won or lost in how many problems, by how much, with what confidence, "
+     "and\n"
+     "which ones failed. Searches try first what won elsewhere, and estimates are corrected by "
+     "it.\n"
+     "docs/patterns.md explains the columns.\n\n"
+     "  kernelgen patterns\n"
+     "  kernelgen patterns --json\n"
+     "  kernelgen patterns export patterns.jsonl   as JSON lines, to a file or stdout\n"
+     "  kernelgen patterns import patterns.jsonl   all or nothing; twice is once\n",
+     CLI_JSON, 0, 2, "list export import", "*.jsonl", cli_patterns},
     {"log", "[OP]", "the record of the optimisation rounds, as Markdown",
      "  kernelgen log bias_relu --out optimization_log.md\n", CLI_OUT, 0, 1, NULL, NULL, cli_log},
     {"report", "[OP] [--out FILE.html]", "the records as one HTML page, with plots",
@@ -320,7 +348,7 @@ int main(int count, char **words)
     const struct cli_command *command = cli_find_command(words[1]);
     if (!command)
         return (int)cli_unknown_command(words[1]);
-    struct cli cli = {0};
+    struct cli cli = {.cancel = &interrupted};
     for (int i = 2; i < count && command->options & CLI_JSON; i++)
         if (strcmp(words[i], "--json") == 0)
             cli_json_want(); // also of what is wrong with the other options
@@ -332,8 +360,11 @@ int main(int count, char **words)
         return (int)finish_output(CLI_DONE);
     }
     exit_status = cli_check_overwriting(command, &cli.options);
+    // Whatever the command: compilers and kernels that it starts do not get it.
+    cli.draft_key = draft_take_key("KERNELGEN_DRAFT_KEY");
     if (exit_status == CLI_DONE)
         exit_status = run(command, &cli);
+    draft_forget_key(cli.draft_key);
     cli_progress_clear();
     return (int)finish_output(note_interruption(exit_status));
 }

@@ -42,6 +42,12 @@ const struct cli_option_row cli_option_rows[] = {
     {"--out", CLI_TEXT, PLACE(folder), CLI_BUNDLE, "FOLDER",
      "writes the bundle: definition document, kernel, optimisation log, Python files", "/"},
     {"--out", CLI_TEXT, PLACE(folder), CLI_PACKED, "FOLDER", "writes the packed layers there", "/"},
+    {"--out", CLI_TEXT, PLACE(folder), CLI_DRAFT, "FILE.kg",
+     "writes the definition there, once you agree; -o is the same", "*.kg"},
+    {"--yes", CLI_FLAG, PLACE(yes), CLI_DRAFT, NULL, "writes without asking", NULL},
+    {"--force", CLI_FLAG, PLACE(force), CLI_DRAFT, NULL, "replaces a file that exists", NULL},
+    {"--time", CLI_TEXT, PLACE(seconds), CLI_DRAFT, "SECONDS",
+     "limit of each answer of the server; 300 by default", NULL},
     {"--lang", CLI_TEXT, PLACE(language), CLI_LANG, "en|zh", "language of the document", "en zh"},
     {"--target", CLI_TEXT, PLACE(target), CLI_TARGET, "NAME",
      "what to emit: host, cuda, ptx, triton, bundle", "host cuda ptx triton bundle"},
@@ -241,6 +247,8 @@ static enum cli_exit parse_option(const struct cli_command *command, int count, 
         return CLI_DONE;
     }
     const struct cli_option_row *option = find_option(word, length, command);
+    if (strcmp(word, "-o") == 0)
+        option = find_option("--out", strlen("--out"), command);
     if (!option)
         return bad_option(command, word);
     if (option->kind == CLI_FLAG) {

@@ -24,9 +24,14 @@ static void add(struct files *files, const char *option, const char *path)
         files->files[files->count++] = (struct file){option, path};
 }
 
+static bool exchanges(const struct cli_command *command)
+{
+    return strcmp(command->name, "wisdom") == 0 || strcmp(command->name, "patterns") == 0;
+}
+
 static bool is_export(const struct cli_command *command, const struct cli_options *options)
 {
-    return strcmp(command->name, "wisdom") == 0 && strcmp(options->words[0], "export") == 0;
+    return exchanges(command) && options->words[0] && strcmp(options->words[0], "export") == 0;
 }
 
 // Words are files where definitions, compiled code or samples are read; elsewhere names of ops.
@@ -36,7 +41,7 @@ static void find_inputs(const struct cli_command *command, const struct cli_opti
     bool are_files = command->options & (CLI_BINDINGS | CLI_ASSEMBLY | CLI_FIT | CLI_PACKED);
     for (int i = 0; i < options->word_count && are_files; i++)
         add(inputs, NULL, options->words[i]);
-    if (strcmp(command->name, "wisdom") == 0 && !is_export(command, options))
+    if (exchanges(command) && !is_export(command, options))
         add(inputs, NULL, options->words[1]);
     for (int i = 0; i < options->candidate_count; i++)
         add(inputs, "--candidate", options->candidates[i]);

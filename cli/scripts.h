@@ -1,4 +1,4 @@
-// The files of cli/completions, as strings (cmake/embed.cmake).
+// The files of cli/completions and cli/prompts, as strings (cmake/embed.cmake).
 
 #ifndef KG_CLI_SCRIPTS_H
 #define KG_CLI_SCRIPTS_H
@@ -8,6 +8,8 @@ struct cli_script {
     const char *text;
 };
 
-extern const struct cli_script cli_scripts[]; // ends with a NULL name
+// Each ends with a NULL name.
+extern const struct cli_script cli_scripts[];
+extern const struct cli_script cli_prompts[];
 
 #endif

@@ -569,6 +569,14 @@ KG_API enum kg_status kg_wisdom_import(struct kg_context *context, const char *l
                                        char **summary);
 // Forgets what is known of an op, or of all (NULL); `*count` is how much that was.
 KG_API enum kg_status kg_wisdom_forget(struct kg_context *context, const char *op, int *count);
+// Patterns: what tends to win for a class of problem, dtype, bucket of sizes and device, mined from
+// the records (docs/patterns.md). A table, or JSON.
+KG_API enum kg_status kg_patterns_list(struct kg_context *context, bool json, char **text);
+// The lessons that patterns are made of, as JSON lines, and back: importing is all or nothing, and
+// importing twice changes nothing. `*summary` says what was learned.
+KG_API enum kg_status kg_patterns_export(struct kg_context *context, char **lines);
+KG_API enum kg_status kg_patterns_import(struct kg_context *context, const char *lines,
+                                         size_t length, char **summary);
 // The optimisation log of an op (NULL: of all) as Markdown. An op without records is
 // KG_ERROR_ARGUMENT.
 KG_API enum kg_status kg_log(struct kg_context *context, const char *op, char **text);

@@ -44,6 +44,7 @@ static const struct {
     [KG_ORIGIN_RECORDS] = {"wisdom", "from wisdom"},
     [KG_ORIGIN_FILE] = {"wisdom file", "from the wisdom file"},
     [KG_ORIGIN_NEAREST] = {"nearest wisdom", "from wisdom of the nearest shape"},
+    [KG_ORIGIN_PATTERNS] = {"patterns", "by rule, corrected by patterns"},
 };
 
 // The outcome of the best choice of the nearest shape.
@@ -70,6 +71,9 @@ static const char *unmeasured(const struct kg_plan *plan)
     switch (plan->origin) {
     case KG_ORIGIN_NEAREST:
         return "- not measured for these sizes\n";
+    case KG_ORIGIN_PATTERNS:
+        return "- chosen by rule, and corrected by what won for similar problems: nothing was "
+               "measured (rigor estimate)\n";
     case KG_ORIGIN_SEARCH:
         return "- time was up before anything was measured: chosen by rule\n";
     case KG_ORIGIN_RECORDS:

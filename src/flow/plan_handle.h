@@ -10,11 +10,12 @@
 
 // Where a choice comes from.
 enum kg_origin {
-    KG_ORIGIN_RULE,    // the families' rules, without measurements
-    KG_ORIGIN_SEARCH,  // measured just now
-    KG_ORIGIN_RECORDS, // wisdom of this problem
-    KG_ORIGIN_FILE,    // the same, from the wisdom file beside the records
-    KG_ORIGIN_NEAREST, // wisdom of the nearest shape, not measured for this one
+    KG_ORIGIN_RULE,     // the families' rules, without measurements
+    KG_ORIGIN_SEARCH,   // measured just now
+    KG_ORIGIN_RECORDS,  // wisdom of this problem
+    KG_ORIGIN_FILE,     // the same, from the wisdom file beside the records
+    KG_ORIGIN_NEAREST,  // wisdom of the nearest shape, not measured for this one
+    KG_ORIGIN_PATTERNS, // the rules', corrected by what other problems have taught
     KG_ORIGIN_COUNT
 };
 

@@ -48,6 +48,17 @@ static enum kg_status get_evaluator(const struct kg_request *request, const stru
     return status;
 }
 
+// So that the outcomes of the search become lessons.
+static enum kg_status note_traits(const struct kg_recorder *recorder,
+                                  const struct kg_traits *traits, struct kg_error *error)
+{
+    struct kg_session *session = recorder->request->session;
+    struct kg_error why = {0};
+    enum kg_status status = kg_store_note_traits(session->store, recorder->key, traits, &why);
+    status = kg_session_recorded(session, status, &why);
+    return status ? kg_error_set(error, status, "%s", why.text) : KG_OK;
+}
+
 static enum kg_status run_search(struct kg_recorder *recorder, const char *const *hints,
                                  int hint_count, struct kg_found *found, struct kg_error *error)
 {
@@ -62,8 +73,15 @@ static enum kg_status run_search(struct kg_recorder *recorder, const char *const
         search.seconds = request->seconds;
         search.hints = hints;
         search.hint_count = hint_count;
+        struct kg_learned learned;
+        kg_recorder_learned(request, &learned);
+        recorder->learned = &learned;
         kg_recorder_attach(recorder, &search);
-        status = kg_search_run(&search, found, error);
+        status = note_traits(recorder, &learned.traits, error);
+        if (!status)
+            status = kg_search_run(&search, found, error);
+        recorder->learned = NULL;
+        kg_patterns_free(&learned.patterns);
     }
     kg_evaluator_close(opened);
     return status == KG_ERROR_CANCELLED && found->measured > 0 ? KG_OK : status;
@@ -127,13 +145,29 @@ static enum kg_status plan_by_worker(const struct kg_request *request, struct kg
     return status;
 }
 
+static double learned_prior(void *user, const char *family, const char *parameter, int64_t value)
+{
+    return kg_recorder_prior(user, family, parameter, value);
+}
+
 static enum kg_status plan_by_rule(const struct kg_request *request, struct kg_plan **plan,
                                    struct kg_error *error)
 {
     struct kg_choice choice;
-    const struct kg_device *device = request->device;
-    kg_choice_guess(request->problem, &device->facts, kg_target_of(device), &choice);
-    return kg_flow_plan_of(request, &choice, plan, error);
+    struct kg_learned learned;
+    struct kg_search search = {.device = request->device,
+                               .problem = request->problem,
+                               .target = kg_target_of(request->device),
+                               .user = &learned};
+    kg_recorder_learned(request, &learned);
+    if (learned.patterns.count > 0)
+        search.prior = learned_prior;
+    bool corrected = kg_search_estimate(&search, &choice);
+    kg_patterns_free(&learned.patterns);
+    enum kg_status status = kg_flow_plan_of(request, &choice, plan, error);
+    if (status == KG_OK && corrected)
+        (*plan)->origin = KG_ORIGIN_PATTERNS;
+    return status;
 }
 
 // The plan of a known choice that may be used. Times and verdicts of other kernels than today's do

@@ -51,12 +51,34 @@ static void show_progress(void *user, int done, int total, const char *what)
         session->progress(session->user, what, done, total);
 }
 
+static double find_prior(void *user, const char *family, const char *parameter, int64_t value)
+{
+    const struct kg_recorder *recorder = user;
+    return kg_recorder_prior(recorder->learned, family, parameter, value);
+}
+
 void kg_recorder_attach(struct kg_recorder *recorder, struct kg_search *search)
 {
     search->user = recorder;
     search->known = find_known;
     search->record = record_outcome;
     search->progress = show_progress;
+    if (recorder->learned && recorder->learned->patterns.count > 0)
+        search->prior = find_prior;
+}
+
+void kg_recorder_learned(const struct kg_request *request, struct kg_learned *learned)
+{
+    kg_traits_of(request->problem, &learned->traits);
+    if (kg_patterns_load(request->session->store, learned->traits.class, request->device->facts.isa,
+                         NULL, &learned->patterns, NULL) != KG_OK)
+        kg_patterns_free(&learned->patterns);
+}
+
+double kg_recorder_prior(const struct kg_learned *learned, const char *family,
+                         const char *parameter, int64_t value)
+{
+    return kg_patterns_prior(&learned->patterns, &learned->traits, family, parameter, value);
 }
 
 static void format_date(char out[32])

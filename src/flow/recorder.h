@@ -6,17 +6,30 @@
 
 #include "flow/plan_handle.h"
 #include "flow/turns.h"
+#include "store/patterns.h"
 
 struct kg_recorder {
     const struct kg_request *request;
     const struct kg_key *key;
-    struct kg_turn *turn;  // renewed while a search goes on
-    bool replaces;         // the known choice is of other kernels and gives way
+    struct kg_turn *turn;             // renewed while a search goes on
+    bool replaces;                    // the known choice is of other kernels and gives way
+    const struct kg_learned *learned; // NULL: none
     struct kg_error error; // a lack of memory while recording; the search does not report it
 };
 
 // Sets the callbacks of `search`. The recorder outlives the search.
 void kg_recorder_attach(struct kg_recorder *recorder, struct kg_search *search);
+
+// What the records teach of a problem, for a search or an estimate.
+struct kg_learned {
+    struct kg_traits traits;
+    struct kg_patterns patterns;
+};
+// Reads the patterns; a failure leaves none. kg_patterns_free frees them.
+void kg_recorder_learned(const struct kg_request *request, struct kg_learned *learned);
+// As kg_search.prior, of a struct kg_learned.
+double kg_recorder_prior(const struct kg_learned *learned, const char *family,
+                         const char *parameter, int64_t value);
 // Records the outcome of one candidate, as a search would.
 void kg_recorder_append(struct kg_recorder *recorder, const struct kg_outcome *outcome);
 // Records the plan's choice and times as wisdom of the key, with the hash of its kernels.

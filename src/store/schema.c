@@ -97,6 +97,18 @@ const char *const kg_store_steps[KG_STORE_VERSION] = {
     "  key INTEGER PRIMARY KEY REFERENCES keys, token INTEGER NOT NULL, boot TEXT NOT NULL,"
     "  pid_namespace TEXT NOT NULL, pid INTEGER NOT NULL, started INTEGER NOT NULL,"
     "  taken INTEGER NOT NULL, renewed INTEGER NOT NULL);",
+
+    // What problems have in common (patterns.h), and what each of them says. `mined`: the newest
+    // outcome that its lessons know.
+    "CREATE TABLE traits("
+    "  key INTEGER PRIMARY KEY REFERENCES keys, class TEXT NOT NULL, dtype TEXT NOT NULL,"
+    "  bucket TEXT NOT NULL, mined INTEGER NOT NULL DEFAULT 0);"
+    "CREATE TABLE lessons("
+    "  problem TEXT NOT NULL, subject TEXT NOT NULL, family TEXT NOT NULL,"
+    "  parameter TEXT NOT NULL, value INTEGER NOT NULL, op TEXT NOT NULL, class TEXT NOT NULL,"
+    "  dtype TEXT NOT NULL, bucket TEXT NOT NULL, isa TEXT NOT NULL, date TEXT NOT NULL,"
+    "  tried INTEGER NOT NULL, failed INTEGER NOT NULL, competed INTEGER NOT NULL,"
+    "  ratio REAL NOT NULL, PRIMARY KEY(problem, subject, family, parameter, value));",
 };
 
 #define KEY "op, definition, dtypes, sizes, layout, device, isa, units, driver, compiler, protocol "
@@ -177,6 +189,30 @@ const char *const kg_store_statements[KG_SQL_COUNT] = {
     [KG_SQL_RENEW_LEASE] =
         "UPDATE leases SET renewed = ?13 WHERE key = " KEY_IS " AND token = ?12 RETURNING key",
     [KG_SQL_DROP_LEASE] = "DELETE FROM leases WHERE key = " KEY_IS " AND token = ?12",
+
+    [KG_SQL_NOTE_TRAITS] = "INSERT INTO traits(key, class, dtype, bucket) VALUES(?1, ?2, ?3, ?4)"
+                           " ON CONFLICT(key) DO UPDATE SET class = ?2, dtype = ?3, bucket = ?4",
+    [KG_SQL_UNMINED] = "SELECT id, " KEY ", class, dtype, bucket,"
+                       " (SELECT max(id) FROM outcomes),"
+                       " (SELECT max(date) FROM outcomes WHERE outcomes.key = full_keys.id)"
+                       " FROM traits JOIN full_keys ON full_keys.id = traits.key"
+                       " WHERE (mined = 0 AND traits.key IN (SELECT key FROM outcomes))"
+                       " OR traits.key IN (SELECT key FROM outcomes"
+                       "  WHERE outcomes.id > (SELECT max(mined) FROM traits))",
+    [KG_SQL_SET_MINED] = "UPDATE traits SET mined = ? WHERE key = ?",
+    [KG_SQL_ADD_LESSON] =
+        "INSERT OR REPLACE INTO lessons(problem, subject, family, parameter, value, op, class,"
+        " dtype, bucket, isa, date, tried, failed, competed, ratio)"
+        " VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    // ?1: 0 by dtype and bucket, 1 by bucket, 2 by neither.
+    [KG_SQL_EACH_LESSON] =
+        "SELECT problem, subject, family, parameter, value, op, class,"
+        " CASE WHEN ?1 < 1 THEN dtype ELSE '' END AS some_dtype,"
+        " CASE WHEN ?1 < 2 THEN bucket ELSE '' END AS some_bucket,"
+        " isa, date, tried, failed, competed, ratio FROM lessons"
+        " WHERE (?2 = '' OR class = ?2) AND (?3 = '' OR isa = ?3) AND (?4 = '' OR op <> ?4)"
+        " ORDER BY isa, class, some_bucket, some_dtype, subject, family, parameter, value, date,"
+        " problem",
 
     [KG_SQL_ADD_ROUND] = "INSERT INTO rounds(key, date, number, diagnosis, change, choice, before,"
                          " after, baseline, roofline, result)"

@@ -7,6 +7,9 @@
 // unless a combination of measured values is predicted to be faster. Values that have made no
 // difference so far come last.
 //
+// What other problems have taught (kg_candidates_advise) is where the model's effects begin, and
+// weighs as much as a few measurements.
+//
 // If the family expects a time of each config, the model predicts the ratio of measured to expected
 // time, and untried values get no bonus.
 
@@ -43,6 +46,10 @@ struct kg_reading {
     struct kg_space space;
     int limit; // position of the parameter that limits registers when it is not 0, "maxnreg"; -1:
                // none
+    // What is known from elsewhere, as logarithms of factors of the time: of the family, and of
+    // each value by its step. 0: nothing.
+    double form;
+    double prior[KG_MAX_PARAMETERS][KG_MAX_CHOICES];
 };
 #define KG_MAX_READINGS 16
 
@@ -68,6 +75,19 @@ enum kg_status kg_candidates_list(const struct kg_match *match, const struct kg_
                                   int max, kg_candidates_refused *refused, void *user,
                                   struct kg_candidates *candidates, struct kg_error *error);
 void kg_candidates_free(struct kg_candidates *candidates);
+
+// By what factor, as a logarithm, a value changes the time as far as is known from other problems;
+// with a NULL parameter, the family. 0: nothing is known.
+typedef double kg_candidates_prior(void *user, const char *family, const char *parameter,
+                                   int64_t value);
+// The model is drawn towards these factors until there are measurements. Without any the order of
+// the candidates stays as it is. Returns whether something is known.
+bool kg_candidates_advise(struct kg_candidates *candidates, kg_candidates_prior *prior, void *user);
+// Whether something is known of a match's family or of values of its parameters.
+bool kg_candidates_are_known(const struct kg_match *match, kg_candidates_prior *prior, void *user);
+// The most promising candidate before anything is measured; `guess`, the position of the rule's,
+// unless the difference is clear.
+int kg_candidates_first(const struct kg_candidates *candidates, int guess);
 
 // Position of a config, -1 when it is not listed.
 int kg_candidates_find(const struct kg_candidates *candidates, const struct kg_match *match,

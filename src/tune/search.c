@@ -16,7 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_CONFIGS 65536 // candidates of one group
+#define MAX_CONFIGS 65536  // candidates of one group
+#define MAX_ESTIMATED 4096 // the same, where nothing is measured
 #define MAX_RECORDED 256 // prunings of a group that are recorded: a record takes half a millisecond
 #define MAX_HINTS 16
 #define LEAST_BATCH 2
@@ -361,6 +362,8 @@ static enum kg_status list_groups(struct state *state, struct kg_found *found,
                                                    &axis->candidates, error);
         if (status)
             return status;
+        if (search->prior)
+            kg_candidates_advise(&axis->candidates, search->prior, search->user);
         axis->bound = match->family->bound(match, &state->current.configs[group]);
         found->space += axis->candidates.size;
         found->valid += axis->candidates.count;
@@ -414,16 +417,52 @@ static int list_rivals(const struct state *state, struct kg_choice *rivals)
     return count;
 }
 
-// Tries the guess, then other groupings, then hints. A hint that does not fit this problem is not
-// an error.
+// Whether patterns replaced one group's config.
+static bool correct_group(const struct kg_search *search, struct kg_choice *choice, int group)
+{
+    const struct kg_match *match = choice->matches[group];
+    struct kg_candidates *candidates;
+    bool corrected = false;
+    if (!kg_candidates_are_known(match, search->prior, search->user) ||
+        !(candidates = malloc(sizeof *candidates)))
+        return false;
+    if (kg_candidates_list(match, search->target, MAX_ESTIMATED, NULL, NULL, candidates, NULL) ==
+        KG_OK) {
+        kg_candidates_advise(candidates, search->prior, search->user);
+        int guess = kg_candidates_find(candidates, match, &choice->configs[group]);
+        int at = kg_candidates_first(candidates, guess);
+        corrected = at >= 0 && at != guess;
+        if (corrected) {
+            const struct kg_candidate *first = &candidates->items[at];
+            choice->matches[group] = candidates->readings[first->reading].match;
+            choice->configs[group] = first->config;
+        }
+        kg_candidates_free(candidates);
+    }
+    free(candidates);
+    return corrected;
+}
+
+bool kg_search_estimate(const struct kg_search *search, struct kg_choice *choice)
+{
+    bool corrected = false;
+    kg_choice_guess(search->problem, &search->device->facts, search->target, choice);
+    for (int group = 0; group < choice->count && search->prior; group++)
+        corrected |= correct_group(search, choice, group);
+    return corrected;
+}
+
+// Tries the guess, what patterns make of it, then other groupings, then hints. A hint that does not
+// fit this problem is not an error.
 static void try_seeds(struct state *state)
 {
     const struct kg_search *search = state->search;
-    struct kg_choice *seeds = calloc(MAX_HINTS + KG_GROUPING_COUNT + 1, sizeof *seeds);
+    struct kg_choice *seeds = calloc(MAX_HINTS + KG_GROUPING_COUNT + 2, sizeof *seeds);
     if (!seeds)
         return; // a later step reports it
     int count = 0, max = MAX_HINTS;
     seeds[count++] = state->current;
+    count += search->prior && kg_search_estimate(search, &seeds[count]);
     count += list_rivals(state, seeds + count);
     for (int i = 0; i < search->hint_count && max-- > 0; i++)
         count += kg_choice_read(search->problem, &search->device->facts, search->target,
@@ -512,6 +551,8 @@ int kg_search_foresee(const struct kg_search *search, struct kg_choice choices[K
     if (kg_candidates_list(match, search->target, MAX_CONFIGS, NULL, NULL, &candidates, NULL) !=
         KG_OK)
         return count;
+    if (search->prior)
+        kg_candidates_advise(&candidates, search->prior, search->user);
     int at = kg_candidates_find(&candidates, match, &choices[0].configs[group]);
     if (at >= 0) {
         candidates.items[at].state = KG_CANDIDATE_TRIED;
@@ -542,6 +583,8 @@ enum kg_status kg_search_run(const struct kg_search *search, struct kg_found *fo
     state->search = search;
     state->rule = find_rule(search);
     kg_choice_guess(search->problem, &search->device->facts, search->target, &state->current);
+    if (search->rigor == KG_RIGOR_ESTIMATE)
+        kg_search_estimate(search, &state->current);
     found->choice = state->current;
     enum kg_status status =
         state->current.count > 0 ? KG_OK : kg_error_memory(error, "the kernels of a problem");

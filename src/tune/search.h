@@ -68,6 +68,8 @@ struct kg_search {
     // true if there is one.
     bool (*known)(void *user, const char *choice, struct kg_outcome *outcome);
     void (*record)(void *user, const struct kg_outcome *outcome);
+    // What patterns say of a value or a family, as kg_candidates_prior; NULL: nothing is known.
+    double (*prior)(void *user, const char *family, const char *parameter, int64_t value);
     void (*progress)(void *user, int done, int total, const char *what);
 };
 
@@ -91,6 +93,10 @@ struct kg_found {
 // compile it ahead. Returns the number of choices.
 #define KG_MAX_FORESEEN 17
 int kg_search_foresee(const struct kg_search *search, struct kg_choice choices[KG_MAX_FORESEEN]);
+
+// The choice without measurements: the rule's guess, corrected by `prior` where that knows more.
+// Returns whether it was corrected.
+bool kg_search_estimate(const struct kg_search *search, struct kg_choice *choice);
 
 // On KG_ERROR_CANCELLED `found` still holds the best choice so far if found->seconds > 0.
 // Otherwise, and when the time is up before anything was measured, found->choice is the rule's

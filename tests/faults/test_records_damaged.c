@@ -164,8 +164,9 @@ static void test_cut_short(void)
         try_files(files.bytes, length, NULL, 0, &moved, &whole);
         tried++;
     }
-    CHECK(moved == tried && whole == 0);
-    moved = 0;
+    // The end of the last page may be unused: without it nothing is missing.
+    CHECK(moved + whole == tried && whole <= 1);
+    moved = whole = 0;
     try_files(files.bytes, files.length, NULL, 0, &moved, &whole);
     CHECK(moved == 0 && whole == 1); // undamaged: the test itself can tell
     free(files.bytes);

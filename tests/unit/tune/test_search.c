@@ -435,11 +435,80 @@ static void limits_that_change_nothing_are_not_compiled(void)
     world.limits = false;
 }
 
-TEST_MAIN(prepare, estimate_measures_nothing, exhaustive_measures_everything, measure_comes_close,
-          expected_times_lead, bounds_prune, broken_candidates_are_outcomes,
-          a_broken_device_is_one_candidates_fault, nothing_right_is_an_error,
-          a_missing_compiler_ends_it, a_compiler_that_is_lost_ends_it_with_what_is_known,
-          an_interrupted_search_goes_on, time_limits_hold, hints_come_first, a_slow_hint_loses,
-          a_hint_may_be_the_guess, the_same_in_a_worker, the_same_in_this_process,
-          a_missing_device_ends_it, twins_are_measured_once, groups_are_searched_one_by_one,
-          other_groupings_race, limits_that_change_nothing_are_not_compiled)
+// What is known of values from elsewhere: these are twice as fast as others; NULL: nothing is
+// known.
+static const int64_t *taught;
+
+static double prior_of(void *user, const char *name, const char *parameter, int64_t value)
+{
+    (void)user;
+    (void)name;
+    return parameter && taught && value == taught[*parameter - 'a'] ? -0.7 : 0;
+}
+
+static void what_is_known_comes_first(void)
+{
+    static const int64_t best[] = {16, 1, 1}, worst[] = {1, 8, 2};
+    struct kg_found found;
+    static char alone[400][64];
+    struct kg_search search = new_search(KG_RIGOR_MEASURE);
+    memcpy(world.best, best, sizeof world.best);
+    CHECK_STATUS(kg_search_run(&search, &found, &error), KG_OK, &error);
+    int count = seen.count;
+    memcpy(alone, seen.texts, sizeof alone);
+    // Nothing is known: the same candidates in the same order.
+    search = new_search(KG_RIGOR_MEASURE);
+    memcpy(world.best, best, sizeof world.best);
+    search.prior = prior_of;
+    taught = NULL;
+    CHECK_STATUS(kg_search_run(&search, &found, &error), KG_OK, &error);
+    CHECK(seen.count == count && memcmp(alone, seen.texts, sizeof alone) == 0);
+    // The best is known: it is second, behind the rule's guess.
+    search = new_search(KG_RIGOR_MEASURE);
+    memcpy(world.best, best, sizeof world.best);
+    search.prior = prior_of;
+    taught = best;
+    CHECK_STATUS(kg_search_run(&search, &found, &error), KG_OK, &error);
+    CHECK_TEXT(seen.texts[0], "a=4 b=3 c=1");
+    CHECK_TEXT(seen.texts[1], "a=16 b=1 c=1");
+    CHECK(is_near(seconds_found(&found), 1e-3));
+    // What is known is wrong: the search comes as close as without it.
+    search = new_search(KG_RIGOR_MEASURE);
+    memcpy(world.best, best, sizeof world.best);
+    search.prior = prior_of;
+    taught = worst;
+    CHECK_STATUS(kg_search_run(&search, &found, &error), KG_OK, &error);
+    CHECK(seconds_found(&found) <= 1e-3 / 0.97 && found.measured <= 87 / 5);
+}
+
+static void estimates_are_corrected(void)
+{
+    static const int64_t best[] = {16, 1, 1};
+    struct kg_found found;
+    struct kg_search search = new_search(KG_RIGOR_ESTIMATE);
+    search.prior = prior_of;
+    taught = NULL;
+    CHECK_STATUS(kg_search_run(&search, &found, &error), KG_OK, &error);
+    CHECK(found.choice.configs[0].value[0] == 4 && found.choice.configs[0].value[1] == 3);
+    taught = best;
+    CHECK_STATUS(kg_search_run(&search, &found, &error), KG_OK, &error);
+    CHECK(memcmp(found.choice.configs[0].value, best, sizeof best) == 0 && seen.count == 0);
+    // An expected time is corrected by the factor, not replaced: that of a and b is right here.
+    memcpy(world.best, (int64_t[]){4, 4, 0}, sizeof world.best);
+    world.expected = true;
+    taught = (int64_t[]){-1, -1, 0};
+    CHECK_STATUS(kg_search_run(&search, &found, &error), KG_OK, &error);
+    CHECK(memcmp(found.choice.configs[0].value, world.best, sizeof world.best) == 0);
+    world.expected = false;
+    taught = NULL;
+}
+
+TEST_MAIN(prepare, what_is_known_comes_first, estimates_are_corrected, estimate_measures_nothing,
+          exhaustive_measures_everything, measure_comes_close, expected_times_lead, bounds_prune,
+          broken_candidates_are_outcomes, a_broken_device_is_one_candidates_fault,
+          nothing_right_is_an_error, a_missing_compiler_ends_it,
+          a_compiler_that_is_lost_ends_it_with_what_is_known, an_interrupted_search_goes_on,
+          time_limits_hold, hints_come_first, a_slow_hint_loses, a_hint_may_be_the_guess,
+          the_same_in_a_worker, the_same_in_this_process, a_missing_device_ends_it,
+          twins_are_measured_once, groups_are_searched_one_by_one, other_groupings_race,
+          limits_that_change_nothing_are_not_compiled)

@@ -1,0 +1,143 @@
+#!/usr/bin/env python3
+"""How many configs must be measured until one within 2 % of the best is among them?
+
+    ablation.py KERNELGEN OPS_FOLDER [--quick] [--home FOLDER] [--svg FILE.svg] [--json FILE] [--seconds N]
+
+Leaves one op out at a time. First every op is measured exhaustively, on the host, into the records of one
+home. Then, for each op, bench_order walks through its configs in four orders, with the times on record
+instead of new measurements, and patterns from the lessons of all ops but this one:
+
+    random          any order: the expected number
+    model           the rule's guess, then as the search picks, without patterns
+    patterns        by what patterns say alone, starting with the best; ties in any order
+    patterns+model  the rule's guess, what patterns make of it, then as the search picks with patterns
+
+--quick takes a few ops. --home keeps the records, so that a run goes on where another one ended.
+--seconds limits the measuring of one op. bench_order is looked for beside KERNELGEN.
+"""
+
+import argparse
+import json
+import math
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+SUBJECTS = [
+    ("softmax.kg", "softmax", "P=4096,D=1024"), ("softmax.kg", "log_softmax", "P=2048,D=2048"),
+    ("softmax.kg", "logsumexp", "P=4096,D=1024"), ("softmax.kg", "softmax_masked", "P=2048,D=1024"),
+    ("normalisation.kg", "rms_norm", "P=4096,D=1024"), ("normalisation.kg", "layer_norm", "P=2048,D=2048"),
+    ("normalisation.kg", "add_rms_norm", "P=2048,D=1024"), ("normalisation.kg", "normalise_l2", "P=4096,D=768"),
+    ("reductions.kg", "sum_last", "P=8192,D=1024"), ("reductions.kg", "max_last", "P=4096,D=2048"),
+    ("reductions.kg", "variance_last", "P=4096,D=1024"), ("reductions.kg", "sum_first", "P=4096,D=1024"),
+    ("reductions.kg", "max_first", "P=2048,D=2048"), ("reductions.kg", "sum_middle", "A=32,B=256,C=512"),
+    ("reductions.kg", "mean_middle", "A=16,B=512,C=512"),
+    ("scans.kg", "cumsum", "P=4096,D=1024"), ("scans.kg", "cummax", "P=4096,D=1024"),
+    ("scans.kg", "cumsum_reverse", "P=2048,D=2048"),
+    ("bias_relu.kg", "bias_relu", "P=4096,D=1024"), ("broadcast.kg", "bias_gelu", "P=2048,D=1024"),
+    ("broadcast.kg", "scale_shift", "P=4096,D=1024"), ("activations.kg", "gelu", "N=4194304"),
+    ("activations.kg", "silu", "N=4194304"), ("activations.kg", "relu", "N=8388608"),
+    ("matmul.kg", "matmul", "M=256,N=256,K=256"), ("matmul.kg", "matmul_nt", "M=256,N=256,K=384"),
+    ("matmul.kg", "linear_relu", "M=192,N=256,K=256"), ("matmul.kg", "matmul_tn", "M=256,N=192,K=256"),
+]
+QUICK = ("softmax", "log_softmax", "logsumexp", "rms_norm", "layer_norm")
+ORDERS = ("random", "model", "patterns", "patterns+model")
+
+
+def measure(program, ops, subject, home, seconds):
+    file, op, sizes = subject
+    command = [program, "profile", f"{ops}/{file}", "--op", op, "--dtype", "T=f32", "--size", sizes,
+               "--device", "host", "--time", str(seconds), "--json", "--out", os.devnull]
+    done = subprocess.run(command, env={**os.environ, "KERNELGEN_HOME": home}, capture_output=True, text=True)
+    if done.returncode:
+        print(f"{op}: left out: {done.stderr.strip()[:200]}", file=sys.stderr)
+
+
+def walk(program, ops, subject, home):
+    """What bench_order says of one op; None where there are too few configs to tell orders apart."""
+    file, op, sizes = subject
+    done = subprocess.run([program, home, f"{ops}/{file}", op, "T=f32", sizes], capture_output=True, text=True)
+    if done.returncode:
+        print(f"{op}: left out: {done.stderr.strip()[:200]}", file=sys.stderr)
+        return None
+    return {"op": op, "sizes": sizes, **json.loads(done.stdout)}
+
+
+def geometric(values):
+    return math.exp(sum(map(math.log, values)) / len(values))
+
+
+def print_table(rows):
+    print(f"{'op':<16} {'class':<10} {'configs':>7} {'good':>5} " + " ".join(f"{o:>14}" for o in ORDERS))
+    for row in rows:
+        print(f"{row['op']:<16} {row['class']:<10} {row['configs']:>7} {row['good']:>5} " +
+              " ".join(f"{row[o]:>14.1f}" for o in ORDERS))
+    print(f"{'geometric mean':<41} " + " ".join(f"{geometric([r[o] for r in rows]):>14.2f}" for o in ORDERS))
+    print(f"{'sum':<41} " + " ".join(f"{sum(r[o] for r in rows):>14.1f}" for o in ORDERS))
+    both = geometric([r["patterns+model"] for r in rows])
+    print(f"patterns+model takes {both / geometric([r['random'] for r in rows]):.2f} of random order, "
+          f"{both / geometric([r['model'] for r in rows]):.2f} of the model alone")
+
+
+def draw(rows, path):
+    """Bars on a logarithmic scale, an op a row; no colours that a theme would hide."""
+    colours = dict(zip(ORDERS, ("#9e9e9e", "#4a7fb5", "#c98a2b", "#3a8f5c")))
+    left, width, bar, gap = 150, 560, 9, 10
+    step = len(ORDERS) * bar + gap
+    high = 60 + step * len(rows) + 30
+    most = max(row[o] for row in rows for o in ORDERS)
+    scale = width / math.log10(max(most, 10) * 1.05)
+    out = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + width + 70}" height="{high}" '
+           f'viewBox="0 0 {left + width + 70} {high}" font-family="sans-serif" font-size="12">',
+           f'<rect width="100%" height="100%" fill="#ffffff"/>',
+           '<text x="10" y="18" font-size="14">Configs measured until one within 2 % of the best</text>']
+    for i, order in enumerate(ORDERS):
+        x = left + 135 * i
+        out.append(f'<rect x="{x}" y="30" width="12" height="12" fill="{colours[order]}"/>'
+                   f'<text x="{x + 17}" y="40">{order}</text>')
+    for tick in (first * 10 ** power for power in range(6) for first in (1, 2, 5)):
+        x = left + scale * math.log10(tick)
+        if tick <= most * 1.05:
+            out.append(f'<line x1="{x:.1f}" y1="52" x2="{x:.1f}" y2="{high - 24}" stroke="#dddddd"/>'
+                       f'<text x="{x:.1f}" y="{high - 8}" text-anchor="middle">{tick}</text>')
+    for n, row in enumerate(rows):
+        y = 58 + step * n
+        out.append(f'<text x="{left - 8}" y="{y + step / 2 - 1:.1f}" text-anchor="end">{row["op"]}</text>')
+        for i, order in enumerate(ORDERS):
+            length = max(scale * math.log10(max(row[order], 1)), 2)
+            out.append(f'<rect x="{left}" y="{y + bar * i}" width="{length:.1f}" height="{bar - 1}" '
+                       f'fill="{colours[order]}"><title>{row["op"]}, {order}: {row[order]:.1f}</title></rect>')
+    out.append("</svg>\n")
+    pathlib.Path(path).write_text("\n".join(out))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("program")
+    parser.add_argument("ops")
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--home")
+    parser.add_argument("--svg")
+    parser.add_argument("--json")
+    parser.add_argument("--seconds", type=float, default=120)
+    options = parser.parse_args()
+    walker = pathlib.Path(options.program).resolve().parent / "bench" / "bench_order"
+    with tempfile.TemporaryDirectory() as folder:
+        home = options.home or folder
+        subjects = [s for s in SUBJECTS if not options.quick or s[1] in QUICK]
+        for subject in subjects:
+            measure(options.program, options.ops, subject, home, options.seconds)
+        rows = [row for row in (walk(walker, options.ops, s, home) for s in subjects) if row]
+    if not rows:
+        sys.exit("no op could be compared")
+    print_table(rows)
+    if options.json:
+        pathlib.Path(options.json).write_text(json.dumps(rows, indent=1) + "\n")
+    if options.svg:
+        draw(rows, options.svg)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,47 @@
+// What the candidates of one problem say, subject by subject. Only src/store includes this.
+
+#ifndef KG_STORE_LESSON_TALLY_H
+#define KG_STORE_LESSON_TALLY_H
+
+#include "store/patterns.h"
+
+#define KG_LESSON_WORD 64
+
+struct kg_lesson_subject {
+    enum kg_pattern_subject kind;
+    char family[KG_LESSON_WORD], parameter[KG_LESSON_WORD];
+    int64_t value;
+};
+
+struct kg_lesson_tally {
+    struct kg_lesson_subject subject;
+    int tried, failed;
+    double best, without; // seconds; INFINITY: none
+    double sum, weight;   // of logarithms, where all but this value is equal
+};
+
+// A measured candidate that has a subject: `context` is a hash of all of its choice but the value.
+struct kg_lesson_entry {
+    uint64_t context;
+    int tally;
+    double logarithm; // of the seconds
+};
+
+struct kg_lesson_tallies {
+    int count, capacity;
+    struct kg_lesson_tally *list;
+    int entry_count, entry_capacity;
+    struct kg_lesson_entry *entries;
+    bool failed; // no memory
+};
+
+// Visits the outcomes of a problem twice, `again` the second time: rivals of a subject may come
+// before it.
+void kg_lesson_tally_add(struct kg_lesson_tallies *tallies, const struct kg_outcome *outcome,
+                         bool again);
+void kg_lesson_tally_finish(struct kg_lesson_tallies *tallies);
+void kg_lesson_tally_free(struct kg_lesson_tallies *tallies);
+// Whether there is a time with the subject and one without it; if so, the logarithm of their ratio.
+bool kg_lesson_tally_ratio(const struct kg_lesson_tally *tally, double *ratio);
+
+#endif

@@ -1,0 +1,61 @@
+#!/usr/bin/env python3
+"""The table and the plot of bench/host/ablation.py, from figures made up; what it measures needs minutes."""
+
+import contextlib
+import io
+import pathlib
+import sys
+import tempfile
+import xml.etree.ElementTree
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "bench/host"))
+import ablation  # noqa: E402
+
+ROWS = [
+    {"op": "a", "class": "reduce", "configs": 49, "good": 1, "random": 25.0, "model": 8, "patterns": 4.0,
+     "patterns+model": 2},
+    {"op": "b", "class": "scan", "configs": 9, "good": 4, "random": 2.0, "model": 2, "patterns": 1.0,
+     "patterns+model": 8},
+]
+
+
+def check_table():
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        ablation.print_table(ROWS)
+    lines = out.getvalue().splitlines()
+    assert lines[0].split() == ["op", "class", "configs", "good", *ablation.ORDERS], lines[0]
+    assert lines[1].split() == ["a", "reduce", "49", "1", "25.0", "8.0", "4.0", "2.0"], lines[1]
+    assert lines[3].split() == ["geometric", "mean", "7.07", "4.00", "2.00", "4.00"], lines[3]
+    assert lines[5].startswith("patterns+model takes 0.57 of random order, 1.00 of the model"), lines[5]
+
+
+def check_plot():
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder, "plot.svg")
+        ablation.draw(ROWS, path)
+        root = xml.etree.ElementTree.parse(path).getroot()
+    widths = {}
+    for bar in root.iter("{http://www.w3.org/2000/svg}rect"):
+        title = bar.find("{http://www.w3.org/2000/svg}title")
+        if title is not None:
+            widths[title.text] = float(bar.get("width"))
+    assert len(widths) == 8, widths
+    # Logarithms: 8 is three times as long as 2.
+    assert abs(widths["a, model: 8.0"] / widths["a, patterns+model: 2.0"] - 3) < 0.01, widths
+    assert max(widths.values()) == widths["a, random: 25.0"] <= 560
+
+
+def check_subjects():
+    """Each op is in its file; the quick ones are among them."""
+    for file, op, sizes in ablation.SUBJECTS:
+        text = (ROOT / "ops" / file).read_text()
+        assert f"op {op}(" in text, op
+        head = text[text.index(f"op {op}("):].split("{")[0]
+        assert all(part.split("=")[0] in head for part in sizes.split(",")), (op, sizes)
+    assert set(ablation.QUICK) <= {subject[1] for subject in ablation.SUBJECTS}
+
+
+check_table()
+check_plot()
+check_subjects()
