@@ -12,7 +12,7 @@
 enum cli_exit {
     CLI_DONE = 0,
     CLI_REFUSED = 1,      // the accuracy gate rejected the kernel
-    CLI_DIFFERENT = 1,    // 'diff': the definitions do not mean the same
+    CLI_DIFFERENT = 1,    // 'diff': not the same meaning; 'report --against': something is slower
     CLI_BAD_INPUT = 2,    // bad usage, bad definition, bad file
     CLI_MISSING = 3,      // the machine lacks something
     CLI_SLOW = 4,         // the kernel is right, and slower than the goal
@@ -41,7 +41,7 @@ struct cli_options {
     const char *definition;
     char *const *candidates;
     int candidate_count;
-    const char *override;
+    const char *against, *override;
     const char *seed, *effort;
     const char *threads;
     const char *kernel;
@@ -98,6 +98,7 @@ enum cli_option {
     CLI_PACKED = 1 << 19, // --out, likewise
     CLI_DEFINITION = 1 << 20,
     CLI_DRAFT = 1 << 21, // --out, --time, --yes, --force
+    CLI_AGAINST = 1 << 22,
     CLI_ALONE = 1 << 18, // no option: the command has no context, and opens no records
 };
 

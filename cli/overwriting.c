@@ -46,6 +46,7 @@ static void find_inputs(const struct cli_command *command, const struct cli_opti
     for (int i = 0; i < options->candidate_count; i++)
         add(inputs, "--candidate", options->candidates[i]);
     add(inputs, "--override", options->override);
+    add(inputs, "--against", options->against);
     add(inputs, "--log", options->log);
     add(inputs, "--model", options->model);
     for (int i = 0; i < options->input_count; i++)

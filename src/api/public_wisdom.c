@@ -3,6 +3,7 @@
 #include "api/sized.h"
 #include "report/html.h"
 #include "report/recorded.h"
+#include "report/regression.h"
 
 #include <string.h>
 
@@ -95,4 +96,32 @@ enum kg_status kg_report(struct kg_context *context, const char *op, char **summ
         *text = NULL;
     }
     return status;
+}
+
+enum kg_status kg_report_against(struct kg_context *context, const char *path, const char *op,
+                                 bool json, bool *slower, char **text)
+{
+    struct kg_text written = {0}, strangers = {0};
+    struct kg_store *then = NULL;
+    struct kg_device *device;
+    struct kg_key here;
+    enum kg_status status = KG_API_NEEDS(context, context, path, slower, text);
+    if (status != KG_OK)
+        return status;
+    *slower = false;
+    status = kg_api_records(context);
+    if (status == KG_OK)
+        status = kg_recorded_require(context->session.store, op, &context->error);
+    if (status == KG_OK)
+        status = kg_context_device(context, NULL, &device);
+    if (status == KG_OK) {
+        kg_session_key_here(device, &here);
+        status = kg_store_open_file(path, &here, &then, &strangers, &context->error);
+    }
+    if (status == KG_OK)
+        status = kg_report_regressions(context->session.store, then, op, json, slower, &written,
+                                       &context->error);
+    kg_store_close(then);
+    kg_text_free(&strangers);
+    return kg_api_give(context, status, &written, text);
 }

@@ -184,7 +184,8 @@ static const struct member model_members[] = {
     {"expected_terms", OBJECT},
     {"features", OBJECT},
 };
-static const struct member advice_members[] = {{"level", TEXT}, {"code", TEXT}, {"text", TEXT}};
+static const struct member advice_members[] = {
+    {"level", TEXT}, {"code", TEXT}, {"bottleneck", TEXT | NONE}, {"text", TEXT}};
 
 static double sum_of(const json_t *object)
 {
