@@ -184,8 +184,7 @@ static void add_text_block(struct kg_text *text, const char *lines)
             kg_text_add_bytes(text, lines, 1);
 }
 
-static void add_docstring(const struct kg_triton_module *module, const struct kg_problem *problem,
-                          struct kg_text *text)
+static void add_docstring(const struct kg_triton_module *module, struct kg_text *text)
 {
     const struct kg_op *op = module->op;
     struct kg_text formula = {0};
@@ -214,7 +213,7 @@ static void add_docstring(const struct kg_triton_module *module, const struct kg
     }
     kg_text_add(text, "\nThe narrow floats are computed in float32 and rounded once, when they are "
                       "stored.\n");
-    kg_triton_ascend(module, problem, text);
+    kg_triton_ascend(module, text);
     kg_text_add(text, "\"\"\"\n");
     kg_text_free(&formula);
 }
@@ -238,8 +237,7 @@ static void add_params(const struct kg_triton_module *module, struct kg_text *te
     }
 }
 
-static void write_module(struct kg_triton_module *module, const struct kg_problem *problem,
-                         struct kg_text *source)
+static void write_module(struct kg_triton_module *module, struct kg_text *source)
 {
     struct kg_text code = {0}, helpers = {0}, function = {0}, values = {0};
     for (int v = 0; v < module->variant_count; v++)
@@ -248,7 +246,7 @@ static void write_module(struct kg_triton_module *module, const struct kg_proble
     kg_triton_function(module, &function);
     kg_triton_helpers(kg_skeleton_find("triton/host.py"), kg_text_string(&function), &helpers);
     struct kg_text docstring = {0};
-    add_docstring(module, problem, &docstring);
+    add_docstring(module, &docstring);
     kg_triton_add_prose(source, kg_text_string(&docstring));
     source->failed |= docstring.failed;
     kg_text_free(&docstring);
@@ -299,7 +297,7 @@ bool kg_gen_standalone_triton(const struct kg_problem *problem, const struct kg_
         kg_triton_host_begin(&module->host, problem, &module->arena);
         for (int i = 0; combination(module->op, i, bindings); i++)
             try_combination(module, problem, facts, bindings);
-        write_module(module, problem, source);
+        write_module(module, source);
         for (int v = 0; v < module->variant_count; v++) {
             source->failed |= module->variants[v].kernels.failed;
             free_variant(&module->variants[v]);

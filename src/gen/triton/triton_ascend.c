@@ -5,6 +5,7 @@
 #include "gen/triton/triton_module.h"
 
 #include "gen/triton/triton_kernel.h"
+#include "lang/lang.h"
 
 #include <string.h>
 
@@ -59,33 +60,34 @@ static bool uses(const struct kg_triton_module *module, const char *word)
     return false;
 }
 
-// Names of the tensors whose rows are not whole multiples of `unit` bytes, at the problem's sizes.
-static void add_tails(const struct kg_problem *problem, int unit, struct kg_text *text)
+// The fewest bits of an element, of all dtypes that a tensor may have.
+static int least_bits(const struct kg_tensor *tensor)
 {
-    const struct kg_op *op = problem->op;
-    bool any = false, sized = false;
-    kg_text_add(text, "    tails");
-    for (int i = 0; i < op->size_count; i++) {
-        if (op->sizes[i]->is_param)
-            continue;
-        kg_text_format(text, "%s%s=%lld", sized ? ", " : " at ", op->sizes[i]->name,
-                       (long long)problem->sizes[i]);
-        sized = true;
-    }
-    kg_text_format(text, ", in rows of %d bytes: ", unit);
+    const struct kg_typevar *variable = tensor->type.variable;
+    int least = kg_dtypes[tensor->type.dtype].bits;
+    for (int i = 0; variable && i < variable->count; i++)
+        if (i == 0 || kg_dtypes[variable->allowed[i]].bits < least)
+            least = kg_dtypes[variable->allowed[i]].bits;
+    return least;
+}
+
+// The rows of which tensors are whole multiples of `unit` bytes for which sizes.
+static void add_tails(const struct kg_op *op, int unit, struct kg_text *text)
+{
+    bool any = false;
     for (int i = 0; i < op->input_count + op->output_count; i++) {
         const struct kg_tensor *tensor = op->tensors[i];
         if (tensor->rank == 0)
             continue;
-        int64_t bits = kg_dtypes[kg_emit_tensor_dtype(tensor)].bits;
-        int64_t bytes = (problem->layouts[tensor->id].shape[tensor->rank - 1] * bits + 7) / 8;
-        if (bytes % unit == 0)
-            continue;
-        kg_text_format(text, "%s%s (%lld)", any ? ", " : "padded are ", tensor->name,
-                       (long long)bytes);
+        const struct kg_expr *length = tensor->dims[tensor->rank - 1];
+        kg_text_format(text, "%s%s if ", any ? ", " : "    tails: no padding of ", tensor->name);
+        kg_text_add(text, length->kind == KG_EXPR_CALL ? "(" : "");
+        kg_lang_print_expr(text, length);
+        kg_text_format(text, "%s %% %d == 0", length->kind == KG_EXPR_CALL ? ")" : "",
+                       unit * 8 / least_bits(tensor));
         any = true;
     }
-    kg_text_add(text, any ? "\n" : "all are aligned\n");
+    kg_text_add(text, any ? "\n" : "");
 }
 
 // How often a word occurs in all kernels, with a text in the same line behind it.
@@ -122,8 +124,7 @@ static void add_slow(const struct kg_triton_module *module, struct kg_text *text
     kg_text_add(text, any ? "\n" : "    element by element: nothing\n");
 }
 
-void kg_triton_ascend(const struct kg_triton_module *module, const struct kg_problem *problem,
-                      struct kg_text *text)
+void kg_triton_ascend(const struct kg_triton_module *module, struct kg_text *text)
 {
     bool product = uses(module, "BLOCK_M");
     kg_text_add(text, "\nOn Ascend (device npu):\n\n");
@@ -149,7 +150,7 @@ void kg_triton_ascend(const struct kg_triton_module *module, const struct kg_pro
     if (product)
         kg_text_add(text, "    cube unit: tiles take at most 32 of 64 KiB of L0A, 32 of 64 of "
                           "L0B, 16 of 128 of L0C\n");
-    add_tails(problem, product ? CUBE_TAIL : VECTOR_TAIL, text);
+    add_tails(module->op, product ? CUBE_TAIL : VECTOR_TAIL, text);
     add_dtypes(module->op, text);
     if (uses(module, "tl.float64") || uses(module, "_pow("))
         kg_text_add(text, "    not there: float64, which some kernels compute in\n");

@@ -32,8 +32,7 @@ struct kg_triton_module {
 void kg_triton_function(const struct kg_triton_module *module, struct kg_text *text);
 // What is known of the kernels on Ascend devices: a section of the module's docstring.
 // triton_ascend.c.
-void kg_triton_ascend(const struct kg_triton_module *module, const struct kg_problem *problem,
-                      struct kg_text *text);
+void kg_triton_ascend(const struct kg_triton_module *module, struct kg_text *text);
 // PyTorch's dtype: "torch.float16".
 const char *kg_triton_torch_dtype(enum kg_dtype dtype);
 // The functions of the skeleton that `text` uses, in front of it. triton_helpers.c.

@@ -19,7 +19,8 @@ On Ascend (device npu):
         _linear_kernel: 6 values of 4 bytes for an element, at most 4096 elements: 96 KiB
         _linear_kernel: 8 values of 4 bytes for an element, at most 2048 elements: 64 KiB
     cube unit: tiles take at most 32 of 64 KiB of L0A, 32 of 64 of L0B, 16 of 128 of L0C
-    tails at M=4, K=8, N=4, in rows of 512 bytes: padded are x (16), w (4), s (8), bias (8), y (8)
+    tails: no padding of x if K % 256 == 0, w if K % 1024 == 0, s if N % 256 == 0, bias if N % 256
+        == 0, y if N % 256 == 0
     element by element: 64-bit integers (2)
 """
 

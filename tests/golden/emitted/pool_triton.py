@@ -24,7 +24,7 @@ On Ascend (device npu):
         _pool_place_kernel: 36 values of 4 bytes for an element, at most 512 elements: 72 KiB
         _pool_y_f64_kernel: 24 values of 4 bytes for an element, at most 1024 elements: 96 KiB
         _pool_place_f64_kernel: 36 values of 4 bytes for an element, at most 512 elements: 72 KiB
-    tails at N=2, H=9, W=4, in rows of 32 bytes: padded are x (16), y (16), place (8)
+    tails: no padding of x if W % 8 == 0, y if W % 8 == 0, place if N % 8 == 0
     not there: f64
     not there: float64, which some kernels compute in
     element by element: 64-bit integers (10)

@@ -17,7 +17,7 @@ On Ascend (device npu):
     grid: one dimension, a program for each vector core, which takes tiles in turns
     unified buffer: 96 of 192 KiB for a tile, as much for the next one's transfers
         _softmax_kernel: 19 values of 4 bytes for an element, at most 1024 elements: 76 KiB
-    tails at P=4, D=8, in rows of 32 bytes: padded are x (16), y (16)
+    tails: no padding of x if D % 16 == 0, y if D % 16 == 0
     element by element: selections by comparisons of integers (4)
 """
 
