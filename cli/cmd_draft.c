@@ -58,12 +58,15 @@ static enum cli_exit check_options(const struct cli_options *options)
     return CLI_DONE;
 }
 
+// A longer name is another host.
 static bool is_local(const char *url)
 {
-    static const char *const hosts[] = {"http://localhost", "http://127.", "http://[::1]"};
-    for (size_t i = 0; i < sizeof hosts / sizeof hosts[0]; i++)
-        if (strncmp(url, hosts[i], strlen(hosts[i])) == 0)
+    static const char *const hosts[] = {"http://localhost", "http://127.0.0.1", "http://[::1]"};
+    for (size_t i = 0; i < sizeof hosts / sizeof hosts[0]; i++) {
+        size_t length = strlen(hosts[i]);
+        if (strncmp(url, hosts[i], length) == 0 && strchr(":/?#", url[length]))
             return true;
+    }
     return false;
 }
 

@@ -1,6 +1,5 @@
 // What the candidates of one problem say of values, families and groupings. Choices are read as
-// text
-// ("rowwise*4: block=4 stream=1; pointwise: vector=8"), so that records of any version and any
+// text ("rowwise*4: block=4 stream=1; pointwise: vector=8"), so that records of any version and any
 // device give lessons.
 //
 // Values are compared where all else is equal: the best times of two values are often those of
@@ -16,8 +15,8 @@
 
 // ---- Choices as subjects
 
-#define MOST_SUBJECTS                                                                              \
-    192 // of one choice: 64 groups have seldom more than one parameter that matters
+// Of one choice: 64 groups have seldom more than one parameter that matters.
+#define MOST_SUBJECTS 192
 
 static bool copy_word(char to[KG_LESSON_WORD], const char *from, size_t length)
 {

@@ -171,8 +171,6 @@ void kg_patterns_free(struct kg_patterns *patterns)
     *patterns = (struct kg_patterns){0};
 }
 
-// Between two patterns of one subject: the one of fewer, more similar problems, unless its state is
-// open.
 static double effect_of(const struct kg_pattern *pattern)
 {
     double mean = fmax(-LARGEST_EFFECT, fmin(LARGEST_EFFECT, pattern->mean));
@@ -201,7 +199,8 @@ double kg_patterns_prior(const struct kg_patterns *patterns, const struct kg_tra
                          const char *family, const char *parameter, int64_t value)
 {
     enum kg_pattern_subject subject = parameter ? KG_SUBJECT_VALUE : KG_SUBJECT_FORM;
-    // The levels stand one after the other, the narrowest first.
+    // The narrowest levels stand first: of two patterns about one subject the one that is made of
+    // the more similar problems counts, unless its result is open.
     for (int i = 0; i < patterns->count; i++) {
         const struct kg_pattern *pattern = &patterns->list[i];
         if (pattern->state != KG_PATTERN_OPEN &&

@@ -258,6 +258,9 @@ def test_endpoints(bench):
         url = f"http://127.0.0.1:{unused.getsockname()[1]}/v1?token=hidden"
         status, _, err, _ = bench.draft("", KERNELGEN_DRAFT_URL=url)
         check(status == 3 and "hidden" not in err and "127.0.0.1" in err, "nobody listens", err)
+        check("unencrypted" not in err, "the key stays on this machine", err)
+    _, _, err, _ = bench.draft("", KERNELGEN_DRAFT_URL="http://localhost.invalid/v1")
+    check("unencrypted" in err, "the key travels to a host whose name begins like this one's", err)
 
 
 def test_corrections(bench):
