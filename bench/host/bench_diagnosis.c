@@ -3,7 +3,8 @@
 //
 //     bench_diagnosis [--device host|cuda:0]
 //
-// Prints a row for each kernel, and exits with status 1 if more than one is diagnosed wrongly.
+// Prints a row for each kernel, and exits with status 1 if more than one is diagnosed wrongly, or
+// if there is none for the device.
 // Other work on the machine makes every kernel slower than it is, and the rows with it.
 
 #include "base/files.h"
@@ -194,8 +195,10 @@ int main(int argc, char **argv)
         wrong += !diagnose(&subjects[i], &session, device);
     }
     printf("\n%d of %d right\n", count - wrong, count);
+    if (count == 0)
+        fprintf(stderr, "bench_diagnosis: no kernels for %s\n", device->backend->name);
     kg_store_close(session.store);
     kg_text_free(&notice);
     kg_device_close(device);
-    return wrong > ALLOWED_WRONG;
+    return count == 0 || wrong > ALLOWED_WRONG;
 }
