@@ -34,7 +34,7 @@ disk() { # disk PLACE KIB: with that much room
 }
 fill() { cat /dev/zero >"$1/fill" 2>/dev/null; }
 shown() { sed -e "s|$home|HOME|g" -e "s|$PWD|HERE|g" -e 's/kernelgen-[A-Za-z0-9]*/kernelgen-N/'; }
-try() { "$@" >out 2>err; echo "exit $?, $(grep -c ^chosen out) chosen"; shown <err; }
+try() { "$@" >out 2>err; echo "exit $?, $(grep -c ^chosen out) chosen"; shown <err | eval "${only:-cat}"; }
 
 echo "-- for what is written"
 try kernelgen build scale.kg --rigor measure
@@ -57,11 +57,15 @@ cat small/old
 echo "-- for the records, from the start"
 try env KERNELGEN_HOME="$PWD/small" kernelgen build scale.kg --rigor measure
 rm small/fill
-for size in 48 176; do
+# 48 KiB are too few for the records. 208 KiB hold them, or all but the last ones: how many there are
+# depends on the machine, and so does whether that is said.
+for size in 48 208; do
     home=$PWD/records-$size
     export KERNELGEN_HOME=$home
     disk "$home" "$size"
+    [ "$size" = 48 ] || only='grep -v "not all of it is recorded"'
     try kernelgen build scale.kg --rigor measure
+    only=
     rm "$home/filling"
     try kernelgen build scale.kg --rigor measure
     kernelgen log | grep -q '^| 20' || echo "nothing was recorded"
