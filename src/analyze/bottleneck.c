@@ -2,6 +2,12 @@
 
 #include "analyze/bottleneck.h"
 
+const char *const kg_change_keys[KG_CHANGE_COUNT] = {
+    [KG_CHANGE_NONE] = "none",   [KG_CHANGE_BLOCK] = "block",   [KG_CHANGE_ACCESS] = "access",
+    [KG_CHANGE_REUSE] = "reuse", [KG_CHANGE_STAGES] = "stages", [KG_CHANGE_GROUPING] = "grouping",
+    [KG_CHANGE_FORM] = "form",
+};
+
 const char *const kg_change_names[KG_CHANGE_COUNT][2] = {
     [KG_CHANGE_NONE] = {"none", "无"},
     [KG_CHANGE_BLOCK] = {"block and grid", "分块与网格"},

@@ -33,6 +33,7 @@ enum kg_change {
     KG_CHANGE_FORM,     // another form or family of kernel
     KG_CHANGE_COUNT
 };
+extern const char *const kg_change_keys[KG_CHANGE_COUNT]; // stable, for records and programs
 // By kind and language: "block and grid".
 extern const char *const kg_change_names[KG_CHANGE_COUNT][2];
 

@@ -48,17 +48,6 @@ static enum kg_status get_evaluator(const struct kg_request *request, const stru
     return status;
 }
 
-// So that the outcomes of the search become lessons.
-static enum kg_status note_traits(const struct kg_recorder *recorder,
-                                  const struct kg_traits *traits, struct kg_error *error)
-{
-    struct kg_session *session = recorder->request->session;
-    struct kg_error why = {0};
-    enum kg_status status = kg_store_note_traits(session->store, recorder->key, traits, &why);
-    status = kg_session_recorded(session, status, &why);
-    return status ? kg_error_set(error, status, "%s", why.text) : KG_OK;
-}
-
 static enum kg_status run_search(struct kg_recorder *recorder, const char *const *hints,
                                  int hint_count, struct kg_found *found, struct kg_error *error)
 {
@@ -77,7 +66,7 @@ static enum kg_status run_search(struct kg_recorder *recorder, const char *const
         kg_recorder_learned(request, &learned);
         recorder->learned = &learned;
         kg_recorder_attach(recorder, &search);
-        status = note_traits(recorder, &learned.traits, error);
+        status = kg_recorder_describe(request, recorder->key, error);
         if (!status)
             status = kg_search_run(&search, found, error);
         recorder->learned = NULL;

@@ -81,6 +81,24 @@ double kg_recorder_prior(const struct kg_learned *learned, const char *family,
     return kg_patterns_prior(&learned->patterns, &learned->traits, family, parameter, value);
 }
 
+enum kg_status kg_recorder_describe(const struct kg_request *request, const struct kg_key *key,
+                                    struct kg_error *error)
+{
+    const struct kg_problem *problem = request->problem;
+    struct kg_session *session = request->session;
+    struct kg_roofline roofline = kg_roofline_of(problem, &request->device->facts);
+    const struct kg_cost cost = {problem->operations, problem->read_bytes + problem->write_bytes,
+                                 roofline.memory_seconds, roofline.compute_seconds};
+    struct kg_traits traits;
+    struct kg_error why = {0};
+    kg_traits_of(problem, &traits);
+    enum kg_status status = kg_store_note_traits(session->store, key, &traits, &why);
+    if (status == KG_OK)
+        status = kg_store_describe(session->store, key, &cost, problem->op->source, &why);
+    status = kg_session_recorded(session, status, &why);
+    return status ? kg_error_set(error, status, "%s", why.text) : KG_OK;
+}
+
 static void format_date(char out[32])
 {
     time_t now = time(NULL);

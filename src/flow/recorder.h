@@ -30,6 +30,9 @@ void kg_recorder_learned(const struct kg_request *request, struct kg_learned *le
 // As kg_search.prior, of a struct kg_learned.
 double kg_recorder_prior(const struct kg_learned *learned, const char *family,
                          const char *parameter, int64_t value);
+// Notes what the problem costs, and the text of its op, for reports and logs.
+enum kg_status kg_recorder_describe(const struct kg_request *request, const struct kg_key *key,
+                                    struct kg_error *error);
 // Records the outcome of one candidate, as a search would.
 void kg_recorder_append(struct kg_recorder *recorder, const struct kg_outcome *outcome);
 // Records the plan's choice and times as wisdom of the key, with the hash of its kernels.

@@ -43,6 +43,11 @@ static void collect_round(void *user, const struct kg_round *round)
     copy->change = keep(view, round->change);
     copy->choice = keep(view, round->choice);
     copy->result = keep(view, round->result);
+    copy->base = keep(view, round->base);
+    copy->kind = keep(view, round->kind);
+    copy->bottleneck = keep(view, round->bottleneck);
+    copy->difference = keep(view, round->difference);
+    copy->date = keep(view, round->date);
 }
 
 // The wisdom, else the fastest candidate that was not abandoned, else the fastest round.

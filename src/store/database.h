@@ -35,6 +35,10 @@ enum kg_sql {
     KG_SQL_DROP_LEASE,
     KG_SQL_ADD_ROUND,
     KG_SQL_EACH_ROUND,
+    KG_SQL_NOTE_COST,
+    KG_SQL_GET_COST,
+    KG_SQL_NOTE_TEXT,
+    KG_SQL_GET_TEXT,
     KG_SQL_LOG_KEYS,
     KG_SQL_LOG_ROUNDS,
     KG_SQL_LOG_COUNTS,
@@ -49,7 +53,7 @@ enum kg_sql {
 };
 extern const char *const kg_store_statements[KG_SQL_COUNT];
 
-#define KG_STORE_VERSION 6              // of the schema, as PRAGMA user_version
+#define KG_STORE_VERSION 7              // of the schema, as PRAGMA user_version
 #define KG_STORE_APPLICATION 0x4B47454E // "KGEN", as PRAGMA application_id
 #define KG_STORE_SUSPECT ".suspect"     // exists if damage was found: check thoroughly
 #define KG_BUSY_MILLISECONDS 10000      // to wait while another process locks the records

@@ -109,6 +109,21 @@ const char *const kg_store_steps[KG_STORE_VERSION] = {
     "  dtype TEXT NOT NULL, bucket TEXT NOT NULL, isa TEXT NOT NULL, date TEXT NOT NULL,"
     "  tried INTEGER NOT NULL, failed INTEGER NOT NULL, competed INTEGER NOT NULL,"
     "  ratio REAL NOT NULL, PRIMARY KEY(problem, subject, family, parameter, value));",
+
+    // What a round started from, what it tried and hoped for, and how its source differs. What a
+    // problem costs at least, and the text of its op: reports and logs need no definition file.
+    "ALTER TABLE rounds ADD COLUMN base TEXT NOT NULL DEFAULT '';"
+    "ALTER TABLE rounds ADD COLUMN kind TEXT NOT NULL DEFAULT '';"
+    "ALTER TABLE rounds ADD COLUMN bottleneck TEXT NOT NULL DEFAULT '';"
+    "ALTER TABLE rounds ADD COLUMN predicted REAL;"
+    "ALTER TABLE rounds ADD COLUMN tried INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE rounds ADD COLUMN kept INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE rounds ADD COLUMN difference TEXT NOT NULL DEFAULT '';"
+    "CREATE TABLE costs("
+    "  key INTEGER PRIMARY KEY REFERENCES keys, operations REAL NOT NULL, bytes REAL NOT NULL,"
+    "  memory_seconds REAL NOT NULL, compute_seconds REAL NOT NULL);"
+    "CREATE TABLE texts("
+    "  op INTEGER PRIMARY KEY REFERENCES ops, text TEXT NOT NULL);",
 };
 
 #define KEY "op, definition, dtypes, sizes, layout, device, isa, units, driver, compiler, protocol "
@@ -215,10 +230,20 @@ const char *const kg_store_statements[KG_SQL_COUNT] = {
         " problem",
 
     [KG_SQL_ADD_ROUND] = "INSERT INTO rounds(key, date, number, diagnosis, change, choice, before,"
-                         " after, baseline, roofline, result)"
-                         " VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-    [KG_SQL_EACH_ROUND] = "SELECT number, diagnosis, change, choice, before, after, baseline,"
-                          " roofline, result FROM rounds WHERE key = " KEY_IS " ORDER BY id",
+                         " after, baseline, roofline, result, base, kind, bottleneck, predicted,"
+                         " tried, kept, difference)"
+                         " VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    [KG_SQL_EACH_ROUND] = "SELECT date, number, diagnosis, change, choice, before, after, baseline,"
+                          " roofline, result, base, kind, bottleneck, predicted, tried, kept,"
+                          " difference FROM rounds WHERE key = " KEY_IS " ORDER BY id",
+    [KG_SQL_NOTE_COST] = "INSERT OR REPLACE INTO costs(key, operations, bytes, memory_seconds,"
+                         " compute_seconds) VALUES(?, ?, ?, ?, ?)",
+    [KG_SQL_GET_COST] = "SELECT operations, bytes, memory_seconds, compute_seconds FROM costs"
+                        " WHERE key = " KEY_IS,
+    [KG_SQL_NOTE_TEXT] = "INSERT OR REPLACE INTO texts(op, text) SELECT problems.op, ?2 FROM keys"
+                         " JOIN problems ON problems.id = keys.problem WHERE keys.id = ?1",
+    [KG_SQL_GET_TEXT] = "SELECT text FROM texts JOIN ops ON ops.id = texts.op"
+                        " WHERE name = ? AND definition = ?",
     [KG_SQL_LOG_KEYS] = "SELECT id, " KEY " FROM full_keys WHERE (?1 = '' OR op = ?1)"
                         " AND (id IN (SELECT key FROM outcomes) OR id IN (SELECT key FROM rounds)"
                         "      OR id IN (SELECT key FROM wisdom)) ORDER BY op, id",

@@ -123,14 +123,25 @@ enum kg_status kg_store_list(struct kg_store *store, const char *pattern, bool j
 enum kg_status kg_store_forget(struct kg_store *store, const char *pattern, int *count,
                                struct kg_error *error);
 
-// A round of the optimisation loop, and the log of an op as Markdown, oldest first.
+// A round of the optimisation loop, and the log of an op as Markdown, oldest first. All texts are
+// for people but `kind` and `bottleneck`, which are keys: of kg_change_keys or "search" for a
+// search over everything, and of kg_bottlenecks. Either is "" if there was no such thing; in rounds
+// that were recorded by versions before them, so are `base` and `difference`.
 struct kg_round {
     int number;
     const char *diagnosis;
     const char *change;
-    const char *choice;
-    double before, after, baseline, roofline; // seconds
+    const char *choice;                       // the fastest that the round found
+    double before, after, baseline, roofline; // seconds; `before` is of the base, in the same race
     const char *result;
+    const char *base; // the choice that the round started from
+    const char *kind;
+    const char *bottleneck;
+    double predicted;       // seconds that the round could reach at best; 0: unknown
+    int tried;              // candidates that were compiled, judged and timed for it
+    bool kept;              // `choice` took the place of `base`
+    const char *difference; // of the emitted source, from base to choice, as a unified diff
+    const char *date;       // ISO 8601, UTC; set by the store
 };
 enum kg_status kg_store_round(struct kg_store *store, const struct kg_key *key,
                               const struct kg_round *round, struct kg_error *error);
@@ -138,6 +149,23 @@ enum kg_status kg_store_round(struct kg_store *store, const struct kg_key *key,
 enum kg_status kg_store_rounds(struct kg_store *store, const struct kg_key *key,
                                void (*visit)(void *user, const struct kg_round *round), void *user,
                                struct kg_error *error);
+
+// What the records say of a problem beside its key.
+struct kg_cost {
+    double operations, bytes;               // the compulsory ones
+    double memory_seconds, compute_seconds; // as in kg_roofline; 0: unknown
+};
+// Notes the cost of the key's problem and the text of its op.
+enum kg_status kg_store_describe(struct kg_store *store, const struct kg_key *key,
+                                 const struct kg_cost *cost, const char *text,
+                                 struct kg_error *error);
+// All 0 if nothing was noted.
+enum kg_status kg_store_cost(struct kg_store *store, const struct kg_key *key, struct kg_cost *cost,
+                             struct kg_error *error);
+// The text of the op of this name and hash, "" if it was not noted. Lives until the next call.
+enum kg_status kg_store_text(struct kg_store *store, const char *op, struct kg_hash definition,
+                             const char **text, struct kg_error *error);
+
 enum kg_status kg_store_log(struct kg_store *store, const char *op, struct kg_text *markdown,
                             struct kg_error *error);
 

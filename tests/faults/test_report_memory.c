@@ -10,8 +10,15 @@ static struct kg_error error;
 static void add_records(struct kg_store *store)
 {
     struct kg_key key = sample_key();
-    struct kg_round round = {0,    "by rule", "none", "rows{lanes=8}", 0,
-                             2e-5, 3e-5,      1e-5,   "measured"};
+    struct kg_round round = {.number = 0,
+                             .diagnosis = "by rule",
+                             .change = "none",
+                             .choice = "rows{lanes=8}",
+                             .before = 0,
+                             .after = 2e-5,
+                             .baseline = 3e-5,
+                             .roofline = 1e-5,
+                             .result = "measured"};
     for (int i = 0; i < 3; i++) {
         struct kg_outcome outcome = sample_outcome("rows{lanes=8}");
         key.device = i == 2 ? "Another CPU" : "Some CPU";

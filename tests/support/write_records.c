@@ -71,13 +71,24 @@ static void learn(const struct kg_key *key, const char *choice, double seconds)
 // of the race with the baseline, as it does in practice.
 static void add_build(const struct kg_key *key, const char *best, double seconds, double ratio)
 {
-    add_round(key, (struct kg_round){0, "the first version, by rule", "none", "direct{}", 0,
-                                     seconds * 1.4, seconds * ratio * 1.02, seconds * 0.6,
-                                     "measured against the baseline"});
-    add_round(key,
-              (struct kg_round){1, "memory access, 57% of the roofline",
-                                "parameters only: the kernel is regenerated", best, seconds * 1.4,
-                                seconds, seconds * ratio, seconds * 0.6, "kept"});
+    add_round(key, (struct kg_round){.number = 0,
+                                     .diagnosis = "the first version, by rule",
+                                     .change = "none",
+                                     .choice = "direct{}",
+                                     .before = 0,
+                                     .after = seconds * 1.4,
+                                     .baseline = seconds * ratio * 1.02,
+                                     .roofline = seconds * 0.6,
+                                     .result = "measured against the baseline"});
+    add_round(key, (struct kg_round){.number = 1,
+                                     .diagnosis = "memory access, 57% of the roofline",
+                                     .change = "parameters only: the kernel is regenerated",
+                                     .choice = best,
+                                     .before = seconds * 1.4,
+                                     .after = seconds,
+                                     .baseline = seconds * ratio,
+                                     .roofline = seconds * 0.6,
+                                     .result = "kept"});
     add_outcome(key, best, seconds * 0.93);
     add_outcome(key, "direct{}", seconds * 1.3);
     add_outcome(key, "direct{stream=1}", seconds * 1.2);
@@ -146,8 +157,15 @@ static void add_awkward(void)
     learn(&key, "rows{lanes=4}", 3e-5);
 
     key.op = "only_rounds"; // built without a search
-    add_round(&key, (struct kg_round){0, "the first version, by rule", "none", "direct{}", 0, 2e-3,
-                                      3e-2, 2e-5, "measured against the baseline"});
+    add_round(&key, (struct kg_round){.number = 0,
+                                      .diagnosis = "the first version, by rule",
+                                      .change = "none",
+                                      .choice = "direct{}",
+                                      .before = 0,
+                                      .after = 2e-3,
+                                      .baseline = 3e-2,
+                                      .roofline = 2e-5,
+                                      .result = "measured against the baseline"});
 
     key.op = "only_judged";
     add_round(&key, (struct kg_round){.diagnosis = "a kernel from outside",
@@ -157,7 +175,15 @@ static void add_awkward(void)
 
     key.op = "not_finite";
     key.dtypes = key.sizes = key.layout = key.compiler = "";
-    add_round(&key, (struct kg_round){0, "", "", "direct{}", 0, NAN, INFINITY, NAN, "lost"});
+    add_round(&key, (struct kg_round){.number = 0,
+                                      .diagnosis = "",
+                                      .change = "",
+                                      .choice = "direct{}",
+                                      .before = 0,
+                                      .after = NAN,
+                                      .baseline = INFINITY,
+                                      .roofline = NAN,
+                                      .result = "lost"});
 
     key = sample_key();
     key.op = "as_fast";

@@ -241,6 +241,52 @@ static void test_log(void)
     kg_store_close(store);
 }
 
+static void check_round(void *user, const struct kg_round *round)
+{
+    ++*(int *)user;
+    CHECK_TEXT(round->base, "rowwise vector=4");
+    CHECK_TEXT(round->kind, "access");
+    CHECK_TEXT(round->bottleneck, "latency");
+    CHECK_TEXT(round->difference, "@@ -1 +1 @@");
+    CHECK(round->predicted == 1e-5 && round->tried == 7 && round->kept);
+    CHECK(round->date[4] == '-' && round->date[19] == 'Z');
+}
+
+static void test_rounds_and_what_they_are_of(void)
+{
+    struct kg_store *store = sample_open(folder);
+    struct kg_key key = sample_key();
+    struct kg_round round = {.number = 2,
+                             .base = "rowwise vector=4",
+                             .kind = "access",
+                             .bottleneck = "latency",
+                             .predicted = 1e-5,
+                             .tried = 7,
+                             .kept = true,
+                             .difference = "@@ -1 +1 @@"};
+    int count = 0;
+    CHECK_STATUS(kg_store_round(store, &key, &round, &error), KG_OK, &error);
+    CHECK_STATUS(kg_store_rounds(store, &key, check_round, &count, &error), KG_OK, &error);
+    CHECK(count == 1);
+    struct kg_cost cost;
+    const char *text;
+    CHECK_STATUS(kg_store_cost(store, &key, &cost, &error), KG_OK, &error);
+    CHECK(cost.operations == 0 && cost.memory_seconds == 0);
+    CHECK_STATUS(kg_store_text(store, key.op, key.definition, &text, &error), KG_OK, &error);
+    CHECK_TEXT(text, "");
+    cost = (struct kg_cost){1e6, 2e6, 3e-6, 4e-6};
+    for (int i = 0; i < 2; i++) // the later description replaces the earlier one
+        CHECK_STATUS(kg_store_describe(store, &key, &cost, i ? "op y" : "op x", &error), KG_OK,
+                     &error);
+    cost = (struct kg_cost){0};
+    CHECK_STATUS(kg_store_cost(store, &key, &cost, &error), KG_OK, &error);
+    CHECK(cost.operations == 1e6 && cost.bytes == 2e6);
+    CHECK(cost.memory_seconds == 3e-6 && cost.compute_seconds == 4e-6);
+    CHECK_STATUS(kg_store_text(store, key.op, key.definition, &text, &error), KG_OK, &error);
+    CHECK_TEXT(text, "op y");
+    kg_store_close(store);
+}
+
 // A row that was changed behind our back is not believed.
 static void test_seal(void)
 {
@@ -291,5 +337,5 @@ static void test_clean_up(void)
 }
 
 TEST_MAIN(test_append_and_find, test_each_in_order, test_overrides_stand_apart,
-          test_every_field_of_the_key_counts, test_failures_are_outcomes, test_log, test_seal,
-          test_clean_up)
+          test_every_field_of_the_key_counts, test_failures_are_outcomes, test_log,
+          test_rounds_and_what_they_are_of, test_seal, test_clean_up)
