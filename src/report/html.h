@@ -4,6 +4,7 @@
 #ifndef KG_REPORT_HTML_H
 #define KG_REPORT_HTML_H
 
+#include "report/html_text.h"
 #include "report/view.h"
 
 // The page for one op, or for all (NULL). `summary` receives what it shows in one line: "24
@@ -11,11 +12,6 @@
 // KG_ERROR_ARGUMENT.
 enum kg_status kg_report_html(struct kg_store *store, const char *op, struct kg_text *summary,
                               struct kg_text *page, struct kg_error *error);
-
-// Any bytes as text of an element or of a quoted attribute.
-void kg_html_text(struct kg_text *page, const char *string);
-// "12.5 us", or a dash when nothing was measured.
-void kg_html_seconds(struct kg_text *page, double seconds);
 
 // One problem: a line with its result, which opens to everything that is known of it.
 void kg_html_card(struct kg_text *page, const struct kg_view *view, int number, bool open);

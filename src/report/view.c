@@ -60,6 +60,8 @@ static enum kg_status find_choice(struct kg_store *store, struct kg_view *view,
         view->choice = keep(view, wisdom.choice);
         view->rigor = kg_rigor_names[wisdom.rigor];
         view->seconds = wisdom.seconds;
+        if (kg_view_known(wisdom.seconds) && kg_view_known(wisdom.spread))
+            view->spread = wisdom.spread / wisdom.seconds;
         view->seed = wisdom.seed;
         kg_wisdom_free(&wisdom);
         return KG_OK;
@@ -129,6 +131,43 @@ static void find_verdict(struct kg_view *view)
         view->seed = view->judged->verdict.seed;
 }
 
+// Estimates if any candidate has one; bounds are in every record of a family that computes them.
+static void find_predictions(struct kg_view *view)
+{
+    struct kg_outcomes *outcomes = &view->outcomes;
+    for (int i = 0; i < outcomes->count; i++) {
+        const struct kg_outcome *outcome = &outcomes->list[i];
+        if (outcome->kind != KG_OUTCOME_MEASURED)
+            continue;
+        if (kg_view_known(outcome->forecast.estimate))
+            view->prediction = KG_VIEW_ESTIMATE;
+        else if (kg_view_known(outcome->bound) && view->prediction == KG_VIEW_UNPREDICTED)
+            view->prediction = KG_VIEW_BOUND;
+    }
+    for (int i = 0; i < outcomes->count; i++)
+        outcomes->list[i].estimate = view->prediction == KG_VIEW_ESTIMATE
+                                         ? outcomes->list[i].forecast.estimate
+                                         : outcomes->list[i].bound;
+}
+
+// The search's: races record none.
+static void find_spread(struct kg_view *view)
+{
+    for (int i = 0; i < view->outcomes.count; i++) {
+        const struct kg_outcome *outcome = &view->outcomes.list[i];
+        if (is_choice(view, outcome->choice) && outcome->kind == KG_OUTCOME_MEASURED &&
+            kg_view_known(outcome->timing.median) && kg_view_known(outcome->timing.spread))
+            view->spread = outcome->timing.spread / outcome->timing.median;
+    }
+}
+
+static void use_cost(struct kg_view *view)
+{
+    double least = fmax(view->cost.memory_seconds, view->cost.compute_seconds);
+    if (!kg_view_known(view->roofline) && kg_view_known(least))
+        view->roofline = least;
+}
+
 enum kg_status kg_view_collect(struct kg_store *store, const struct kg_key *key,
                                struct kg_view *view, struct kg_error *error)
 {
@@ -138,16 +177,21 @@ enum kg_status kg_view_collect(struct kg_store *store, const struct kg_key *key,
     if (status == KG_OK)
         status = kg_store_rounds(store, key, collect_round, &collecting, error);
     if (status == KG_OK)
+        status = kg_store_cost(store, key, &view->cost, error);
+    if (status == KG_OK)
         status = find_choice(store, view, error);
     if (status == KG_OK && (collecting.failed || view->arena.failed))
         status = kg_error_memory(error, "the records of a problem");
-    if (status == KG_OK)
-        find_race(view);
-    if (status == KG_OK)
-        find_verdict(view);
-    else
+    if (status != KG_OK) {
         kg_view_free(view);
-    return status;
+        return status;
+    }
+    find_race(view);
+    use_cost(view);
+    find_spread(view);
+    find_predictions(view);
+    find_verdict(view);
+    return KG_OK;
 }
 
 double kg_view_ratio(const struct kg_view *view)

@@ -18,9 +18,17 @@ enum kg_view_result {
     KG_VIEW_SLOWER,
 };
 
+// What the times of candidates can be compared with before they are measured.
+enum kg_view_prediction {
+    KG_VIEW_UNPREDICTED,
+    KG_VIEW_BOUND,    // a time that none can undercut
+    KG_VIEW_ESTIMATE, // the model's
+};
+
 struct kg_view {
-    const struct kg_key *key; // borrowed
-    struct kg_outcomes outcomes;
+    const struct kg_key *key;    // borrowed
+    struct kg_outcomes outcomes; // `estimate` of each is the prediction
+    enum kg_view_prediction prediction;
     struct kg_arena arena; // of the following members
     struct kg_round *rounds;
     int round_count;
@@ -32,7 +40,10 @@ struct kg_view {
     // since; without `baseline` there is no comparison.
     double seconds;
     double baseline;
-    double roofline; // the same in every measurement; from the latest round that has it
+    // The same in every measurement; from the latest round that has it, else from the cost.
+    double roofline;
+    double spread;       // of `seconds`, relative: the choice's interquartile range in the search
+    struct kg_cost cost; // all 0 if it was not noted
     // Of the choice; if nothing was measured, of the first candidate that the gate refused.
     enum kg_view_accuracy accuracy;
     const struct kg_outcome *judged; // with that verdict; NULL: only the result is on record

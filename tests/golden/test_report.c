@@ -88,7 +88,8 @@ static void add_outcomes(struct kg_store *store, const struct kg_key *key)
         {"rows{lanes=8}", KG_OUTCOME_MEASURED, "", 3.1e-5, 1.2e-5},
         {"direct{}", KG_OUTCOME_MEASURED, "", 9.3e-5, 2.4e-5},
         {"rows{lanes=3}", KG_OUTCOME_INVALID, "3 lanes do not divide a vector", 0, 0},
-        {"rows{lanes=1}", KG_OUTCOME_PRUNED, "bound 20 us is above the best time", 0, 2e-5},
+        {"rows{lanes=1}", KG_OUTCOME_PRUNED, "cannot take less than 20 us; the best takes 14 us", 0,
+         2e-5},
         {"rows{lanes=32}", KG_OUTCOME_WRONG, "y[0,7]: 1.5 where 1 <= 1.001 is right\nseed 7", 0, 0},
         {"rows{lanes=64}", KG_OUTCOME_COMPILE, HOSTILE, 0, 0},
     };
@@ -113,6 +114,9 @@ static void add_samples(struct kg_store *store)
     struct kg_wisdom wisdom = sample_wisdom(choice);
     wisdom.seconds = 1.4e-5;
     CHECK_STATUS(kg_store_learn(store, &key, &wisdom, &error), KG_OK, &error);
+    struct kg_cost cost = {
+        .operations = 1e9, .bytes = 1e8, .memory_seconds = 1.2e-5, .compute_seconds = 3e-6};
+    CHECK_STATUS(kg_store_describe(store, &key, &cost, "op softmax", &error), KG_OK, &error);
 
     // A search that was cut short, of an op with a name no definition could have.
     key.op = "zero" HOSTILE;

@@ -7,6 +7,7 @@ attributes that occur twice. Browsers would repair such a page, each in its own 
 import html.parser
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -73,6 +74,11 @@ def read(text):
     reader.close()
     assert reader.open is reader.root, f"<{reader.open.name}> is not closed"
     return reader.root
+
+
+def printed(text):
+    """As the page has it: control characters are replaced, white space is one space."""
+    return " ".join(re.sub(r"[\x00-\x08\x0b-\x1f\x7f]", "\ufffd", text).split())
 
 
 class Records:

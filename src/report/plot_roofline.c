@@ -1,0 +1,158 @@
+// One roofline of every problem: by intensity relative to the ridge and by the share of the peak
+// that was attained, so that all data types and devices share the roof min(1, intensity).
+
+#include "report/overview_figures.h"
+
+#include "report/axis.h"
+
+#include <math.h>
+
+#define WIDTH 480
+#define HEIGHT 330
+#define LEFT 84
+#define RIGHT 18
+#define TOP 30
+#define BOTTOM 52
+#define RADIUS 6
+#define LEAST_INTENSITY 1e-4 // what has fewer operations stands at the left edge
+#define LEAST_ATTAINED 1e-6
+#define NEAR_THE_ROOF 0.5
+
+// Marks of devices, around a centre: the first one's is a circle.
+static const char *const glyphs[] = {
+    "m-6 0a6 6 0 1 0 12 0a6 6 0 1 0 -12 0z", // circle
+    "m-5 -5h10v10h-10z",                     // square
+    "m0 -7l7 12h-14z",                       // triangle
+    "m0 -7l7 7l-7 7l-7 -7z",                 // diamond
+};
+#define GLYPHS ((int)(sizeof glyphs / sizeof glyphs[0]))
+
+// Where a problem without operations stands below the roof is still to be seen.
+static struct kg_roof_place drawn(struct kg_roof_place place)
+{
+    if (place.intensity < LEAST_INTENSITY) {
+        place.intensity = LEAST_INTENSITY;
+        place.attained = LEAST_INTENSITY * place.share;
+    }
+    place.attained = fmax(place.attained, LEAST_ATTAINED);
+    return place;
+}
+
+static void fit_axes(const struct kg_overview *overview, struct kg_frame *frame)
+{
+    *frame = (struct kg_frame){.x = {.start = LEFT, .end = WIDTH - RIGHT},
+                               .y = {.start = HEIGHT - BOTTOM, .end = TOP},
+                               .label_x = kg_label_number,
+                               .label_y = kg_label_percent};
+    kg_axis_include(&frame->x, 0.1);
+    kg_axis_include(&frame->x, 10);
+    kg_axis_include(&frame->y, 1);
+    for (int i = 0; i < overview->problem_count; i++) {
+        struct kg_roof_place place;
+        if (!kg_shown_place(&overview->problems[i], &place))
+            continue;
+        place = drawn(place);
+        kg_axis_include(&frame->x, place.intensity);
+        kg_axis_include(&frame->y, fmin(place.attained, 1));
+    }
+    if (frame->y.high > 0) { // 1 alone makes a decade above it
+        frame->y.high = 0;
+        frame->y.low = frame->y.low < -1 ? frame->y.low : -1;
+    }
+}
+
+static void add_roof(struct kg_text *page, const struct kg_frame *frame)
+{
+    double left = pow(10, frame->x.low), bottom = pow(10, frame->y.low);
+    kg_text_format(page, "<path class=\"roof-line\" d=\"M%d %dL%d %dH%d\"/>\n",
+                   kg_axis_place(&frame->x, fmax(left, bottom)),
+                   kg_axis_place(&frame->y, fmax(left, bottom)), kg_axis_place(&frame->x, 1),
+                   kg_axis_place(&frame->y, 1), frame->x.end);
+}
+
+static void add_mark(struct kg_text *page, const struct kg_frame *frame,
+                     const struct kg_overview *overview, const struct kg_shown_problem *problem,
+                     const struct kg_roof_place *exact)
+{
+    struct kg_roof_place place = drawn(*exact);
+    kg_html_link(page, problem);
+    kg_text_add(page, "<title>");
+    kg_html_problem(page, problem);
+    kg_text_format(page, ": %.3g%% of the roof, intensity %.3g of the ridge, ", 100 * exact->share,
+                   exact->intensity);
+    kg_html_seconds(page, problem->seconds);
+    if (overview->device_count > 1) {
+        kg_text_add(page, ", ");
+        kg_html_text(page, kg_overview_device_name(overview, problem->device));
+    }
+    kg_text_format(page, "</title><path class=\"mark %s\" d=\"M%d %d%s\"/></a>\n",
+                   exact->share >= KG_AT_THE_ROOF  ? "at"
+                   : exact->share >= NEAR_THE_ROOF ? "near"
+                                                   : "far",
+                   kg_axis_place(&frame->x, place.intensity),
+                   kg_axis_place(&frame->y, place.attained), glyphs[problem->device % GLYPHS]);
+}
+
+static void add_key(struct kg_text *page, const char *class, const char *glyph)
+{
+    kg_text_format(page,
+                   "<li><svg class=\"sign\" viewBox=\"0 0 16 16\" aria-hidden=\"true\">"
+                   "<path class=\"mark %s\" d=\"M8 8%s\"/></svg> ",
+                   class, glyph);
+}
+
+static void add_legend(struct kg_text *page, const struct kg_overview *overview,
+                       const int counts[3])
+{
+    kg_text_add(page, "<ul class=\"legend\">\n");
+    add_key(page, "at", glyphs[0]);
+    kg_text_format(page, "%d at the roof (90%% of it and more)</li>\n", counts[0]);
+    add_key(page, "near", glyphs[0]);
+    kg_text_format(page, "%d from 50 to 90%%</li>\n", counts[1]);
+    add_key(page, "far", glyphs[0]);
+    kg_text_format(page, "%d below 50%%</li>\n", counts[2]);
+    for (int i = 0; i < overview->device_count && overview->device_count > 1; i++) {
+        add_key(page, "far", glyphs[i % GLYPHS]);
+        kg_html_text(page, kg_overview_device_name(overview, i));
+        kg_text_add(page, "</li>\n");
+    }
+    kg_text_add(page, "</ul>\n");
+}
+
+void kg_html_roofline(struct kg_text *page, const struct kg_overview *overview)
+{
+    struct kg_frame frame;
+    struct kg_roof_place place;
+    int counts[3] = {0}, shown = 0;
+    for (int i = 0; i < overview->problem_count; i++)
+        shown += kg_shown_place(&overview->problems[i], &place);
+    if (shown == 0)
+        return;
+    fit_axes(overview, &frame);
+    kg_text_format(page,
+                   "<figure class=\"rooflines\">\n<h3>Roofline</h3>\n<svg viewBox=\"0 0 %d %d\" "
+                   "role=\"img\" aria-label=\"Share of the peak by intensity, below the roof\">\n",
+                   WIDTH, HEIGHT);
+    kg_frame_draw(page, &frame);
+    add_roof(page, &frame);
+    kg_text_add(page, "<text x=\"0\" y=\"18\">share of the peak</text>\n");
+    kg_text_format(page,
+                   "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\">intensity / ridge</text>\n",
+                   (LEFT + WIDTH - RIGHT) / 2, HEIGHT - 8);
+    for (int i = 0; i < overview->problem_count; i++) {
+        if (!kg_shown_place(&overview->problems[i], &place))
+            continue;
+        counts[place.share >= KG_AT_THE_ROOF ? 0 : place.share >= NEAR_THE_ROOF ? 1 : 2]++;
+        add_mark(page, &frame, overview, &overview->problems[i], &place);
+    }
+    kg_text_add(page, "</svg>\n");
+    add_legend(page, overview, counts);
+    kg_text_add(page, "<figcaption>Attained share of the peak of arithmetic, by operations per "
+                      "byte. At intensity 1 memory and arithmetic take equal time at their peaks, "
+                      "whatever the data type; left of it the roof is memory.");
+    if (shown < overview->problem_count)
+        kg_text_format(page, " %d without time or noted cost %s not shown.",
+                       overview->problem_count - shown,
+                       overview->problem_count - shown == 1 ? "is" : "are");
+    kg_text_add(page, "</figcaption></figure>\n");
+}

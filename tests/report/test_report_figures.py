@@ -1,0 +1,237 @@
+"""The figures of the report over all problems, compared with rows of the database.
+
+test_report_figures.py KERNELGEN WRITE_RECORDS. Needs no browser. Where a mark stands is compared with
+what the labels of the axes say of places, not with how the tool computes them.
+"""
+
+import json
+import math
+import re
+import sqlite3
+import sys
+import unittest
+
+import report_pages
+
+UNITS = {"s": 1, "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "ps": 1e-12}
+
+
+def value_of(label):
+    """What the label of a tick stands for; None: it is the name of an axis."""
+    found = re.fullmatch(r"([\d.e+-]+)(%| m?s| [unp]s)?", label)
+    if not found:
+        return None
+    scale = {None: 1, "%": 0.01}.get(found[2]) or UNITS[found[2].strip()]
+    return float(found[1]) * scale
+
+
+class Axis:
+    """A logarithmic axis, as its first and last labels have it."""
+
+    def __init__(self, ticks):
+        ticks.sort()
+        (self.low, self.first), (self.high, self.last) = ticks[0], ticks[-1]
+
+    def place(self, value):
+        part = math.log(value / self.low) / math.log(self.high / self.low)
+        return self.first + part * (self.last - self.first)
+
+
+def axes(plot):
+    """Both axes of a plot: labels of the horizontal one are centred."""
+    found = {"middle": [], "end": []}
+    for text in plot.all("text"):
+        value = value_of(text.text())
+        if value is not None:
+            at = text.attributes
+            horizontal = at["text-anchor"] == "middle"
+            found[at["text-anchor"]].append(
+                (value, int(at["x"]) if horizontal else int(at["y"]) - 4))
+    return Axis(found["middle"]), Axis(found["end"])
+
+
+class Figures(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.records = report_pages.sample()
+        cls.page = report_pages.read(cls.records.report())
+        cls.database = sqlite3.connect(cls.records.home / "records.db")
+        cls.cards = {}
+        for card in cls.page.all("details", "card"):
+            data = card.attributes
+            device = card.parent.parent.one("h2").text()
+            name = (data["data-name"], data["data-dtype"], data["data-sizes"], device)
+            cls.cards[tuple(" ".join(part.split()) for part in name)] = card
+        cls.keys = {}
+        for key, *name in cls.database.execute(
+                "SELECT id, op, dtypes, sizes, device FROM full_keys ORDER BY op, id"):
+            name = tuple(report_pages.printed(part) for part in name)
+            cls.keys["#" + cls.cards[name].attributes["id"]] = (key, *name)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.database.close()
+        cls.records.folder.cleanup()
+
+    def seconds(self, link):
+        """The time that the card of a link shows, which report_page compares with the database."""
+        data = self.cards[self.keys[link][1:]].attributes
+        return int(data["data-picoseconds"]) / 1e12 if "data-picoseconds" in data else None
+
+    def costs(self):
+        """By link: memory and compute seconds, of problems that have a time."""
+        rows = {key: row for key, *row in self.database.execute(
+            "SELECT key, memory_seconds, compute_seconds FROM costs")}
+        return {link: rows[name[0]] for link, name in self.keys.items()
+                if name[0] in rows and self.seconds(link)}
+
+    def test_roofline(self):
+        figure = self.page.one("figure", "rooflines")
+        plot = next(figure.all("svg"))
+        x, y = axes(plot)
+        costs = self.costs()
+        self.assertGreater(len(costs), 30)
+        marks = {link.attributes["href"]: link for link in plot.all("a")}
+        self.assertEqual(marks.keys(), costs.keys())
+        counts = {"at": 0, "near": 0, "far": 0}
+        for link, (memory, compute) in costs.items():
+            seconds, name = self.seconds(link), self.keys[link]
+            share, intensity = max(memory, compute) / seconds, compute / memory
+            with self.subTest(name=name):
+                title = marks[link].one("title").text()
+                shown = re.fullmatch(r"(.*): (\S+)% of the roof, intensity (\S+) of the ridge, .*",
+                                     title)
+                self.assertEqual(shown[1], " ".join(name[1:4]))
+                self.assertAlmostEqual(float(shown[2]) / 100 / share, 1, delta=0.006)
+                self.assertAlmostEqual(float(shown[3]), intensity, delta=0.006 * intensity)
+                self.assertTrue(title.endswith(name[4]))
+                mark = marks[link].one("path", "mark").attributes
+                kind = "at" if share >= 0.9 else "near" if share >= 0.5 else "far"
+                self.assertIn(kind, mark["class"].split())
+                counts[kind] += 1
+                place = re.match(r"M(\d+) (\d+)m", mark["d"])
+                self.assertAlmostEqual(int(place[1]), x.place(max(intensity, 1e-4)), delta=1)
+                attained = min(max(intensity, 1e-4), 1) * share
+                self.assertAlmostEqual(int(place[2]), y.place(min(attained, 1)), delta=1)
+        self.assertTrue(all(counts.values()), counts)
+        legend = figure.one("ul", "legend").text()
+        self.assertIn(f"{counts['at']} at the roof", legend)
+        self.assertIn(f"{counts['near']} from 50", legend)
+        self.assertIn(f"{counts['far']} below", legend)
+        self.assertIn(f" {len(self.keys) - len(costs)} without time or noted cost are not shown",
+                      figure.text())
+
+    def test_the_roof_is_the_least_of_1_and_intensity(self):
+        plot = next(self.page.one("figure", "rooflines").all("svg"))
+        x, y = axes(plot)
+        roof = re.fullmatch(r"M(\d+) (\d+)L(\d+) (\d+)H(\d+)",
+                            plot.one("path", "roof-line").attributes["d"])
+        places = [int(place) for place in roof.groups()]
+        low = max(x.low, y.low)
+        for found, expected in zip(places, (x.place(low), y.place(low), x.place(1), y.place(1),
+                                            x.last)):
+            self.assertAlmostEqual(found, expected, delta=1)
+
+    def latest(self, key):
+        """Of each candidate: kind, seconds, spread, bound, forecast, reason, abandoned."""
+        rows = self.database.execute(
+            "SELECT choice, kind, median, spread, bound, promise, reason, abandoned FROM outcomes"
+            " JOIN candidates ON candidates.id = candidate"
+            " LEFT JOIN promises ON promises.outcome = outcomes.id"
+            " WHERE key = ? AND override = '' ORDER BY outcomes.id", (key,))
+        return {choice: row for choice, *row in rows}.values()
+
+    def predictions(self, key):
+        """(predicted, measured, spread) of each measured candidate, and whether by estimates."""
+        rows = [row for row in self.latest(key) if row[0] == "measured"]
+        by_estimate = any(row[4] for row in rows)
+        found = []
+        for _, seconds, spread, bound, forecast, _, abandoned in rows:
+            predicted = bound
+            if by_estimate:
+                if not forecast:
+                    continue
+                forecast = json.loads(forecast)
+                self.assertFalse(any(forecast["features"].values()))
+                launches = (forecast["launch"] or {"kernels": 1})["kernels"]
+                predicted = forecast["bound"] + 5e-6 + 2e-6 * (launches - 1)
+            if not abandoned:
+                found.append((predicted, seconds, spread))
+        return found, by_estimate
+
+    def test_predicted_and_measured(self):
+        figures = {figure.one("p", "soft").text(): figure
+                   for figure in self.page.all("figure", "predicted")}
+        devices = {name[4] for name in self.keys.values()}
+        self.assertEqual(figures.keys(), devices)
+        for device, figure in figures.items():
+            x, y = axes(figure.one("svg"))
+            of_device = {link: self.predictions(name[0]) for link, name in self.keys.items()
+                         if name[4] == device}
+            by_estimate = any(by for _, by in of_device.values())
+            self.assertEqual(by_estimate, not device.startswith("NVIDIA"))
+            links = {link.attributes["href"]: link for link in figure.all("a")}
+            count = pairs = right = 0
+            for link, (spots, by) in of_device.items():
+                if by != by_estimate or not spots:
+                    self.assertNotIn(link, links)
+                    continue
+                self.assertIn(f": {len(spots)} candidate", links[link].one("title").text())
+                dots = re.findall(r"M(\d+) (\d+)h0", links[link].one("path").attributes["d"])
+                dots = {(int(a), int(b)) for a, b in dots}
+                expected = {(x.place(spot[0]), y.place(spot[1])) for spot in spots}
+                for places, others in ((dots, expected), (expected, dots)):
+                    for place in places:
+                        self.assertLessEqual(min(math.dist(place, other) for other in others), 1.5)
+                count += len(spots)
+                for i, (expected_a, a, spread_a) in enumerate(spots):
+                    for expected_b, b, spread_b in spots[:i]:
+                        if abs(a - b) > spread_a + spread_b:
+                            pairs += 1
+                            product = (expected_a - expected_b) * (a - b)
+                            right += 1 if product > 0 else 0.5 if product == 0 else 0
+            caption = figure.one("figcaption").text()
+            self.assertTrue(caption.startswith(f"{count} measured candidates, "), caption)
+            self.assertIn(f"Of {pairs} pairs", caption)
+            shown = re.search(r"noise, ([\d.]+)% are", caption)
+            self.assertAlmostEqual(float(shown[1]), 100 * right / pairs, delta=0.051)
+
+    def tier(self, kind, reason):
+        if kind != "pruned":
+            return kind
+        starts = {"cannot take": "bound", "its instr": "instructions", "the model": "instructions",
+                  "cannot be l": "instructions", "the same": "same", "no limit": "same"}
+        return next((tier for start, tier in starts.items() if reason.startswith(start)), "rule")
+
+    def test_tiers(self):
+        figure = self.page.one("figure", "fates")
+        words = {"measured": "measured", "bound": "pruned by bound",
+                 "instructions": "pruned by instructions", "same": "same code as another",
+                 "rule": "pruned by a rule", "compile": "compile error", "wrong": "wrong",
+                 "fault": "fault", "timeout": "timeout"}
+        names = [part.text() for part in figure.all("p", "soft")]
+        stacks, legends = list(figure.all("svg", "stack")), list(figure.all("ul", "legend"))
+        self.assertEqual(len(names), len({name[4] for name in self.keys.values()}))
+        for name, stack, legend in zip(names, stacks, legends):
+            device, total = name.rsplit(": ", 1)
+            counts = {}
+            for key, *_, own in self.keys.values():
+                for kind, *_, reason, _ in self.latest(key) if own == device else ():
+                    counts[words[self.tier(kind, reason)]] = \
+                        counts.get(words[self.tier(kind, reason)], 0) + 1
+            self.assertEqual(int(total), sum(counts.values()))
+            expected = {f"{count} {word}" for word, count in counts.items()}
+            self.assertEqual({item.text() for item in legend.all("li")}, expected)
+            self.assertEqual({title.text() for title in stack.all("title")}, expected)
+            at = 0
+            for path, title in zip(stack.all("path"), stack.all("title")):
+                start, end = map(int, re.match(r"M(\d+) 0H(\d+)V", path.attributes["d"]).groups())
+                self.assertEqual(start, at)
+                self.assertAlmostEqual(end - start,
+                                       1000 * int(title.text().split()[0]) / int(total), delta=8)
+                at = end
+            self.assertEqual(at, 1000)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
