@@ -5,7 +5,7 @@
 #include <math.h>
 
 #define MAX_TICKS 7 // of an axis
-#define GAP_X 18    // from the frame to the baseline of labels below
+#define GAP_X 22    // from the frame to the baseline of labels below
 #define GAP_Y 8     // and to the end of labels beside it
 
 void kg_axis_include(struct kg_axis *axis, double value)

@@ -20,6 +20,11 @@ void kg_html_card(struct kg_text *page, const struct kg_view *view, int number, 
 void kg_html_rounds(struct kg_text *page, const struct kg_view *view);
 void kg_html_candidates(struct kg_text *page, const struct kg_view *view);
 
+// The best time so far over the candidates measured.
+void kg_html_progress(struct kg_text *page, const struct kg_view *view);
+// The rounds in words, and how the plain search compares with the end of the loop.
+void kg_html_story(struct kg_text *page, const struct kg_view *view);
+
 extern const char *const kg_html_style;
 extern const char *const kg_html_script;
 // Base64 of the script's SHA-256: the only script that the page's policy lets run.

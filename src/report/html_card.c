@@ -192,36 +192,6 @@ static void add_choice(struct kg_text *page, const struct kg_view *view)
     kg_text_add(page, "</span></p>\n");
 }
 
-static void add_rounds(struct kg_text *page, const struct kg_view *view)
-{
-    if (view->round_count == 0)
-        return;
-    kg_text_add(page, "<details><summary>Rounds</summary>\n<table>\n<thead><tr>"
-                      "<th class=\"number\">round</th><th class=\"number\">time</th>"
-                      "<th class=\"number\">baseline</th><th>diagnosis</th><th>change</th>"
-                      "<th>result</th></tr></thead>\n<tbody>\n");
-    for (int i = 0; i < view->round_count; i++) {
-        const struct kg_round *round = &view->rounds[i];
-        kg_text_format(page,
-                       "<tr><td class=\"number\" data-label=\"round\">%d</td>"
-                       "<td class=\"number\" data-label=\"time\">",
-                       round->number);
-        kg_html_seconds(page, round->after);
-        kg_text_add(page, "</td><td class=\"number\" data-label=\"baseline\">");
-        kg_html_seconds(page, round->baseline);
-        kg_text_add(page, "</td><td data-label=\"diagnosis\">");
-        kg_html_text(page, round->diagnosis);
-        kg_text_add(page, "</td><td data-label=\"change\">");
-        kg_html_text(page, round->change);
-        kg_text_add(page, "<br><code>");
-        kg_html_text(page, round->choice);
-        kg_text_add(page, "</code></td><td data-label=\"result\">");
-        kg_html_text(page, round->result);
-        kg_text_add(page, "</td></tr>\n");
-    }
-    kg_text_add(page, "</tbody></table></details>\n");
-}
-
 static void add_dropped_row(struct kg_text *page, const struct kg_outcome *outcome, bool failed)
 {
     kg_text_format(page,
@@ -296,8 +266,9 @@ void kg_html_card(struct kg_text *page, const struct kg_view *view, int number, 
     add_figures(page, view);
     add_choice(page, view);
     kg_html_rounds(page, view);
+    kg_html_story(page, view);
     kg_html_candidates(page, view);
-    add_rounds(page, view);
+    kg_html_progress(page, view);
     add_dropped(page, &view->outcomes);
     add_conditions(page, view);
     kg_text_add(page, "</details>\n");

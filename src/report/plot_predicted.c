@@ -9,11 +9,11 @@
 #include <string.h>
 
 #define WIDTH 480
-#define HEIGHT 330
+#define HEIGHT 340
 #define LEFT 78
-#define RIGHT 26
-#define TOP 30
-#define BOTTOM 52
+#define RIGHT 38
+#define TOP 38
+#define BOTTOM 56
 
 static void add_dots(struct kg_text *page, const struct kg_frame *frame,
                      const struct kg_shown_problem *problem)

@@ -8,11 +8,11 @@
 #include <math.h>
 
 #define WIDTH 480
-#define HEIGHT 330
+#define HEIGHT 340
 #define LEFT 84
 #define RIGHT 18
-#define TOP 30
-#define BOTTOM 52
+#define TOP 38
+#define BOTTOM 56
 #define RADIUS 6
 #define LEAST_INTENSITY 1e-4 // what has fewer operations stands at the left edge
 #define LEAST_ATTAINED 1e-6

@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SAME 1.01 // times closer than this are the same
+#define WITHIN 1.02 // of the best: a search that stopped there would have lost nothing
+#define SAME 1.01   // times closer than this are the same
 
 struct collecting {
     struct kg_view *view;
@@ -48,6 +49,27 @@ static void collect_round(void *user, const struct kg_round *round)
     copy->bottleneck = keep(view, round->bottleneck);
     copy->difference = keep(view, round->difference);
     copy->date = keep(view, round->date);
+}
+
+static void collect_try(void *user, const struct kg_outcome *outcome)
+{
+    struct collecting *collecting = user;
+    struct kg_view *view = collecting->view;
+    if (outcome->kind != KG_OUTCOME_MEASURED || outcome->final ||
+        !kg_view_known(outcome->timing.median))
+        return;
+    if (view->try_count == view->try_capacity) {
+        int capacity = view->try_capacity ? view->try_capacity * 2 : 64;
+        struct kg_try *list = realloc(view->tries, (size_t)capacity * sizeof *list);
+        if (!list) {
+            collecting->failed = true;
+            return;
+        }
+        view->tries = list;
+        view->try_capacity = capacity;
+    }
+    view->tries[view->try_count++] =
+        (struct kg_try){outcome->timing.median, outcome->timing.abandoned};
 }
 
 // The wisdom, else the fastest candidate that was not abandoned, else the fastest round.
@@ -177,6 +199,8 @@ enum kg_status kg_view_collect(struct kg_store *store, const struct kg_key *key,
     if (status == KG_OK)
         status = kg_store_rounds(store, key, collect_round, &collecting, error);
     if (status == KG_OK)
+        status = kg_store_history(store, key, collect_try, &collecting, error);
+    if (status == KG_OK)
         status = kg_store_cost(store, key, &view->cost, error);
     if (status == KG_OK)
         status = find_choice(store, view, error);
@@ -211,10 +235,43 @@ enum kg_view_result kg_view_result(const struct kg_view *view)
     return ratio < 1 / SAME ? KG_VIEW_SLOWER : KG_VIEW_AS_FAST;
 }
 
+struct kg_progress kg_view_progress(const struct kg_view *view)
+{
+    struct kg_progress progress = {.measured = view->try_count};
+    for (int i = 0; i < view->try_count; i++)
+        if (!view->tries[i].abandoned &&
+            (progress.best <= 0 || view->tries[i].seconds < progress.best)) {
+            progress.best = view->tries[i].seconds;
+            progress.to_best = i + 1;
+        }
+    for (int i = 0; i < view->try_count && progress.near_best == 0; i++)
+        if (!view->tries[i].abandoned && view->tries[i].seconds <= WITHIN * progress.best)
+            progress.near_best = i + 1;
+    return progress;
+}
+
+bool kg_view_loop(const struct kg_view *view, struct kg_loop *loop)
+{
+    *loop = (struct kg_loop){0};
+    for (int i = 0; i < view->round_count; i++) {
+        const struct kg_round *round = &view->rounds[i];
+        if (round->number == 0)
+            *loop = (struct kg_loop){0}; // another build
+        if (!kg_view_known(round->after))
+            continue;
+        if (strcmp(round->kind, KG_ROUND_SEARCH) == 0)
+            loop->search = round;
+        if (loop->search && round->kept)
+            loop->end = round;
+    }
+    return loop->search && loop->end;
+}
+
 void kg_view_free(struct kg_view *view)
 {
     kg_outcomes_free(&view->outcomes);
     free(view->rounds);
+    free(view->tries);
     kg_arena_free(&view->arena);
     *view = (struct kg_view){0};
 }

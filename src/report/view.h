@@ -25,6 +25,12 @@ enum kg_view_prediction {
     KG_VIEW_ESTIMATE, // the model's
 };
 
+// A measurement of a search.
+struct kg_try {
+    double seconds;
+    bool abandoned; // given up early: too slow to be timed to the end
+};
+
 struct kg_view {
     const struct kg_key *key;    // borrowed
     struct kg_outcomes outcomes; // `estimate` of each is the prediction
@@ -33,6 +39,9 @@ struct kg_view {
     struct kg_round *rounds;
     int round_count;
     int round_capacity;
+    struct kg_try *tries; // all that were ever made but for final races, the oldest first
+    int try_count;
+    int try_capacity;
     const char *choice; // the best known choice; NULL when nothing was measured
     const char *rigor;  // of the search that found it; NULL: not in wisdom
     // Times of one measurement: the choice's latest race with the baseline, if it has any, else the
@@ -60,5 +69,23 @@ bool kg_view_known(double seconds);
 // The choice's speed over the baseline's; 0 if they were not timed together.
 double kg_view_ratio(const struct kg_view *view);
 enum kg_view_result kg_view_result(const struct kg_view *view);
+
+// How soon the search found its best.
+struct kg_progress {
+    int measured;  // times, of which abandoned ones have no part in what follows
+    double best;   // seconds; 0: nothing was timed
+    int to_best;   // measurements until then, itself included
+    int near_best; // the same for the first one within 2 %
+};
+struct kg_progress kg_view_progress(const struct kg_view *view);
+
+#define KG_ROUND_SEARCH "search" // the kind of a round that searches everything
+
+// Of the latest build: the search over everything, and the last round that was kept from it on.
+// False if there was no such search.
+struct kg_loop {
+    const struct kg_round *search, *end;
+};
+bool kg_view_loop(const struct kg_view *view, struct kg_loop *loop);
 
 #endif

@@ -232,6 +232,114 @@ class Figures(unittest.TestCase):
                 at = end
             self.assertEqual(at, 1000)
 
+    def card(self, link):
+        return self.cards[self.keys[link][1:]]
+
+    def test_progress(self):
+        drawn = 0
+        for link, name in self.keys.items():
+            times = self.database.execute(
+                "SELECT median, abandoned FROM outcomes WHERE key = ? AND override = ''"
+                " AND kind = 'measured' AND NOT final ORDER BY id", (name[0],)).fetchall()
+            plots = list(self.card(link).all("svg", "progress"))
+            known = [seconds for seconds, abandoned in times if not abandoned]
+            self.assertEqual(len(plots), len(times) > 1 and len(known) > 0)
+            if not plots:
+                continue
+            drawn += 1
+            best = min(known)
+            to_best = times.index((best, 0)) + 1
+            near = next(i for i, (seconds, abandoned) in enumerate(times)
+                        if not abandoned and seconds <= 1.02 * best) + 1
+            text = self.card(link).text()
+            with self.subTest(name=name):
+                self.assertIn(f"is number {to_best} of {len(times)} that were measured; number "
+                              f"{near} was within 2%", text)
+                self.check_steps(plots[0], times)
+        self.assertGreater(drawn, 40)
+
+    def check_steps(self, plot, times):
+        """The places of the steps, by the labels of the axes: times may be on a linear axis."""
+        ticks = {"middle": [], "end": []}
+        for text in plot.all("text"):
+            label, at = text.text(), text.attributes
+            if at["text-anchor"] == "middle":
+                ticks["middle"].append((float(label), int(at["x"])))
+            elif value_of(label) is not None:
+                ticks["end"].append((value_of(label), int(at["y"]) - 4))
+        linear = any(value == 0 for value, _ in ticks["end"])
+        self.assertGreater(len(ticks["end"]), 1)
+        (low, first), (high, last) = min(ticks["end"]), max(ticks["end"])
+
+        def place(seconds):
+            part = (seconds - low) / (high - low) if linear else \
+                math.log(seconds / low) / math.log(high / low)
+            return first + part * (last - first)
+
+        (none, left), (most, right) = min(ticks["middle"]), max(ticks["middle"])
+        expected, best = [], math.inf
+        for i, (seconds, abandoned) in enumerate(times):
+            if not abandoned and seconds < best:
+                best = seconds
+                expected.append((left + (i + 1 - none) * (right - left) / (most - none),
+                                 place(seconds)))
+        steps = plot.one("path", "step").attributes["d"]
+        found = re.findall(r"(\d+)[ V](\d+)", steps)
+        self.assertEqual(len(found), len(expected))
+        for (x, y), (expected_x, expected_y) in zip(found, expected):
+            self.assertAlmostEqual(int(x), expected_x, delta=1.5)
+            self.assertAlmostEqual(int(y), expected_y, delta=1.5)
+
+    def printed_seconds(self, seconds):
+        for unit, scale in UNITS.items():
+            if seconds >= 0.9995 * scale:
+                return f"{seconds / scale:#.3g}".rstrip(".") + f" {unit}"
+        return None
+
+    def test_every_round_is_told(self):
+        names = {"latency": "latency", "tail": "tail", "block": "block and grid",
+                 "access": "vector width and memory access"}
+        told = 0
+        for link, name in self.keys.items():
+            rounds = self.database.execute(
+                "SELECT number, date, diagnosis, change, choice, before, after, baseline, result,"
+                " kind, bottleneck, predicted, tried, kept FROM rounds WHERE key = ? ORDER BY id",
+                (name[0],)).fetchall()
+            stories = list(self.card(link).all("ol", "story"))
+            self.assertEqual(len(stories), bool(rounds))
+            items = list(stories[0].all("li")) if stories else []
+            self.assertEqual(len(items), len(rounds))
+            for item, (number, date, diagnosis, change, choice, before, after, baseline, result,
+                       kind, bottleneck, predicted, tried, kept) in zip(items, rounds):
+                text = item.text()
+                told += 1
+                with self.subTest(name=name, text=text):
+                    self.assertTrue(text.startswith(f"Round {number}"))
+                    for words in (date, change, choice):
+                        self.assertIn(report_pages.printed(words), text)
+                    self.assertIn(report_pages.printed(diagnosis).split(": ")[-1], text)
+                    if result != "kept" or not kind:
+                        self.assertIn(report_pages.printed(result), text)
+                    for words, seconds in (("Predicted at best ", predicted), (", from ", before),
+                                           ("eached ", after), ("the baseline took ", baseline)):
+                        known = seconds and 0 < seconds < math.inf and after
+                        self.assertEqual(words in text, bool(known))
+                        if known:
+                            self.assertIn(words + self.printed_seconds(seconds), text)
+                    self.assertEqual(f" {tried} candidate" in text, tried > 0)
+                    self.assertEqual(" not kept " in text, bool(kind) and not kept)
+                    if bottleneck:
+                        self.assertIn(f"Limited by {names.get(bottleneck, bottleneck)}", text)
+                    if kind:
+                        self.assertIn("Searched everything" if kind == "search" else
+                                      f"Changed {names.get(kind, kind)}", text)
+        self.assertGreater(told, 80)
+
+    def test_the_search_and_the_loop(self):
+        compared = [paragraph.text() for paragraph in self.page.all("p", "versus")]
+        self.assertEqual(compared, ["The search over everything, round 3, reached 12.5 us; the "
+                                    "loop ended at 10.2 us, 1.23 times as fast."])
+
 
 if __name__ == "__main__":
     unittest.main(argv=sys.argv[:1])
