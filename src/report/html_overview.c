@@ -12,6 +12,8 @@ void kg_html_overview(struct kg_text *page, const struct kg_overview *overview)
     kg_html_tiers(page, overview);
     for (int i = 0; i < overview->device_count; i++)
         kg_html_predicted(page, overview, i);
+    kg_html_shapes(page, overview);
+    kg_html_devices(page, overview);
     if (page->length == empty)
         kg_text_cut(page, start);
     else

@@ -84,4 +84,25 @@ struct kg_predicted {
 };
 struct kg_predicted kg_overview_predicted(const struct kg_overview *overview, int device);
 
+// ---- Speed-ups of one op by shape
+
+// The compared problems of one op, with one choice of data types, on one device.
+struct kg_speedups {
+    int count;
+    double least, most, mean; // ratios; the mean is geometric
+};
+// The shapes of the op of problem `first`; false if there are fewer than two, or if `first` is not
+// the first of them.
+bool kg_overview_speedups(const struct kg_overview *overview, int first,
+                          struct kg_speedups *shapes);
+// The next problem after `after` that belongs to those of `first`; -1: none.
+int kg_overview_next_shape(const struct kg_overview *overview, int first, int after);
+
+// ---- Problems that were timed on several devices
+
+// Is problem `first` the first of them that was timed, and is there another device?
+bool kg_overview_is_shared(const struct kg_overview *overview, int first);
+// The latest record of this problem on a device; -1: none that was timed.
+int kg_overview_on(const struct kg_overview *overview, int problem, int device);
+
 #endif

@@ -12,6 +12,8 @@ void kg_html_overview(struct kg_text *page, const struct kg_overview *overview);
 
 void kg_html_roofline(struct kg_text *page, const struct kg_overview *overview);
 void kg_html_predicted(struct kg_text *page, const struct kg_overview *overview, int device);
+void kg_html_shapes(struct kg_text *page, const struct kg_overview *overview);
+void kg_html_devices(struct kg_text *page, const struct kg_overview *overview);
 void kg_html_tiers(struct kg_text *page, const struct kg_overview *overview);
 
 #endif

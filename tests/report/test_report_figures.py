@@ -335,6 +335,75 @@ class Figures(unittest.TestCase):
                                       f"Changed {names.get(kind, kind)}", text)
         self.assertGreater(told, 80)
 
+    def ratio(self, link):
+        """The baseline's time over the kernel's, as the card has it."""
+        permille = self.card(link).attributes.get("data-permille")
+        return int(permille) / 1000 if permille else None
+
+    def test_speed_up_by_shape(self):
+        groups = {}
+        for link, (_, op, dtypes, _, device) in self.keys.items():
+            if self.ratio(link):
+                groups.setdefault((op, dtypes, device), []).append(link)
+        groups = {name: links for name, links in groups.items() if len(links) > 1}
+        self.assertGreater(len(groups), 5)
+        rows = list(self.page.one("figure", "shapes").all("li"))[:-1]
+        self.assertEqual(len(rows), len(groups))
+        for row, (name, links) in zip(rows, groups.items()):
+            ratios = [self.ratio(link) for link in links]
+            mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
+            with self.subTest(name=name):
+                self.assertTrue(row.text().startswith(f"{name[0]} {name[1]}, {name[2]}"))
+                shown = re.search(r"([\d.]+)× ([\d.]+) to ([\d.]+), (\d+) shapes", row.text())
+                for number, expected in zip(shown.groups(), (mean, min(ratios), max(ratios),
+                                                             len(ratios))):
+                    self.assertAlmostEqual(float(number), expected, delta=0.006 * expected)
+                self.assertEqual([link.attributes["href"] for link in row.all("a")], links)
+                self.check_strip(row, ratios, mean)
+
+    def check_strip(self, row, ratios, mean):
+        """Places are logarithmic: two of them say where all others are."""
+        places = []
+        for link, ratio in zip(row.all("a"), ratios):
+            shown = re.search(r": ([\d.]+) times as fast as the baseline, spread 2%$",
+                              link.one("title").text())
+            self.assertAlmostEqual(float(shown[1]), ratio, delta=0.006 * ratio)
+            whisker = re.match(r"M(\d+) 13H(\d+)", link.one("path", "whisker").attributes["d"])
+            dot = link.one("path", "mark").attributes
+            places.append(int(re.match(r"M(\d+)", dot["d"])[1]))
+            self.assertEqual("far" in dot["class"].split(), ratio < 1)
+            self.assertLessEqual(int(whisker[1]), places[-1])
+            self.assertGreaterEqual(int(whisker[2]), places[-1])
+        by_name = {"base": 1, "step": mean}
+        for kind, ratio in by_name.items():
+            ratios.append(ratio)
+            places.append(int(re.match(r"M(\d+)", row.one("path", kind).attributes["d"])[1]))
+        low, high = ratios.index(min(ratios)), ratios.index(max(ratios))
+        for ratio, place in zip(ratios, places):
+            part = math.log(ratio / ratios[low]) / math.log(ratios[high] / ratios[low])
+            self.assertAlmostEqual(place, places[low] + part * (places[high] - places[low]),
+                                   delta=1.5)
+
+    def test_problems_on_several_devices(self):
+        names = {}
+        for link, (_, op, dtypes, sizes, device) in self.keys.items():
+            if self.seconds(link):
+                names.setdefault(f"{op} {dtypes} {sizes}", {})[device] = link
+        names = {name: links for name, links in names.items() if len(links) > 1}
+        rows = list(self.page.one("figure", "devices").one("tbody").all("tr"))
+        self.assertEqual(len(names), 4)
+        self.assertEqual([next(row.all("td")).text() for row in rows], list(names))
+        for row, links in zip(rows, names.values()):
+            times = []
+            for cell in list(row.all("td"))[1:-1]:
+                link = links[cell.attributes["data-label"]]
+                times.append(self.seconds(link))
+                self.assertEqual(cell.one("a").attributes["href"], link)
+                share = self.card(link).one(None, "roofline").text()
+                self.assertEqual(cell.text(), f"{self.printed_seconds(times[-1])}, {share}")
+            shown = float(list(row.all("td"))[-1].text().rstrip("×"))
+            self.assertAlmostEqual(shown, times[0] / times[1], delta=0.006 * shown)
+
     def test_the_search_and_the_loop(self):
         compared = [paragraph.text() for paragraph in self.page.all("p", "versus")]
         self.assertEqual(compared, ["The search over everything, round 3, reached 12.5 us; the "

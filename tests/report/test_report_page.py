@@ -35,6 +35,11 @@ class Expected:
         latest = {row[1]: row for row in outcomes}
         rounds = database.execute("SELECT choice, after, baseline FROM rounds WHERE key = ? "
                                   "ORDER BY id", (key,)).fetchall()
+        least = database.execute("SELECT roofline FROM rounds WHERE key = ? AND roofline > 0 AND "
+                                 "roofline < 1e9 ORDER BY id DESC", (key,)).fetchone()
+        least = least or database.execute("SELECT max(memory_seconds, compute_seconds) FROM costs "
+                                          "WHERE key = ?", (key,)).fetchone()
+        self.roofline = least[0] if least else None
         wisdom = database.execute("SELECT choice, seconds, seed FROM wisdom WHERE key = ?",
                                   (key,)).fetchone()
         self.choice, self.seconds, seed = wisdom or (None, None, None)
@@ -103,6 +108,17 @@ class Page(unittest.TestCase):
                 else:
                     self.assertAlmostEqual(int(data["data-permille"]), expected.ratio * 1000,
                                            delta=0.51)
+
+    def test_share_of_the_roofline(self):
+        for card in self.cards:
+            expected = self.of(card)
+            line = next(card.all("summary")).one(None, "roofline").text()
+            if expected.seconds is None or expected.roofline is None:
+                self.assertEqual(line, "–")
+            else:
+                shown = int(line.split("%")[0])
+                self.assertAlmostEqual(shown, 100 * expected.roofline / expected.seconds,
+                                       delta=0.51)
 
     def test_what_is_read_is_what_is_sorted(self):
         units = {"s": 1e12, "ms": 1e9, "us": 1e6, "ns": 1e3}
