@@ -1,8 +1,14 @@
-// kernelgen report: the records as one HTML page, or beside those of an earlier date.
+// kernelgen report: the records as one HTML page, or beside those of an earlier date, or both.
 
 #include "commands.h"
 
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define PAGE "index.html"
 
 static enum cli_exit compare(struct cli *cli, const char *op)
 {
@@ -16,21 +22,62 @@ static enum cli_exit compare(struct cli *cli, const char *op)
     return exit_status == CLI_DONE && slower ? CLI_DIFFERENT : exit_status;
 }
 
-enum cli_exit cli_report(struct cli *cli)
+static bool is_folder(const char *path)
+{
+    struct stat info;
+    size_t length = strlen(path);
+    return path[length - 1] == '/' || (stat(path, &info) == 0 && S_ISDIR(info.st_mode));
+}
+
+// Of a folder, the page in it: `*path` is that file then, which the caller frees. A folder that is
+// named with a slash at its end is made.
+static enum cli_exit find_page(const char *out, char **path)
+{
+    *path = NULL;
+    if (!out || !is_folder(out))
+        return CLI_DONE;
+    if (mkdir(out, 0777) != 0 && errno != EEXIST)
+        return cli_not_written(out, errno);
+    const char *slash = out[strlen(out) - 1] == '/' ? "" : "/";
+    if (asprintf(path, "%s%s%s", out, slash, PAGE) < 0) {
+        *path = NULL;
+        return cli_not_written(out, ENOMEM);
+    }
+    return CLI_DONE;
+}
+
+static enum cli_exit write_page(struct cli *cli, const char *op)
 {
     char *summary, *page;
-    const char *op = cli->options.word_count ? cli->options.words[0] : NULL;
-    const char *path = cli->options.folder;
-    if (cli->options.against)
-        return compare(cli, op);
-    if (cli->options.json)
-        return cli_bad_usage("report prints JSON with --against only");
-    enum kg_status status = kg_report(cli->context, op, &summary, &page);
+    bool slower = false;
+    const char *against = cli->options.against, *path = cli->options.folder;
+    enum kg_status status =
+        against ? kg_report_since(cli->context, against, op, &slower, &summary, &page)
+                : kg_report(cli->context, op, &summary, &page);
+    if (status == KG_ERROR_CORRUPT && against)
+        return cli_fail_in(cli, against, status);
     enum cli_exit exit_status = cli_print(cli, status, page);
     if (exit_status == CLI_DONE && path)
         cli_say(stdout, "%s written: %s\n", path, summary);
     else if (exit_status == CLI_DONE && fflush(stdout) == 0 && !ferror(stdout))
         cli_say(stderr, "kernelgen: %s\n", summary);
     kg_text_release(summary);
+    return exit_status == CLI_DONE && slower ? CLI_DIFFERENT : exit_status;
+}
+
+enum cli_exit cli_report(struct cli *cli)
+{
+    const char *op = cli->options.word_count ? cli->options.words[0] : NULL;
+    if (cli->options.against && (cli->options.json || !cli->options.folder))
+        return compare(cli, op);
+    if (cli->options.json)
+        return cli_bad_usage("report prints JSON with --against only");
+    char *path;
+    enum cli_exit exit_status = find_page(cli->options.folder, &path);
+    if (path)
+        cli->options.folder = path;
+    if (exit_status == CLI_DONE)
+        exit_status = write_page(cli, op);
+    free(path);
     return exit_status;
 }

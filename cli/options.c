@@ -60,7 +60,7 @@ const struct cli_option_row cli_option_rows[] = {
      "by the same inputs",
      "*.c *.cu *.ptx"},
     {"--against", CLI_TEXT, PLACE(against), CLI_AGAINST, "OLD.jsonl",
-     "wisdom of an earlier date: what got slower since, as text", "*.jsonl"},
+     "wisdom of an earlier date: what got slower since", "*.jsonl"},
     {"--override", CLI_TEXT, PLACE(override), CLI_OVERRIDE, "FILE.ptx",
      "an edited file of 'emit --target ptx' instead of the generated kernel", "*.ptx"},
     {"--effort", CLI_TEXT, PLACE(effort), CLI_TIME, "X",

@@ -60,7 +60,7 @@ static void add_problem(void *user, const struct kg_overview *overview, const st
     if (!cards)
         return;
     count_result(report, view);
-    kg_html_card(cards, view, problem->number, overview->total <= MAX_OPEN);
+    kg_html_card(cards, view, problem->since, problem->number, overview->total <= MAX_OPEN);
 }
 
 static void add_tally(struct kg_text *page, const char *class, int count, const char *words)
@@ -153,6 +153,8 @@ static void add_page(const struct report *report, const char *op, const char *su
                       "ratio beside it are of one measurement, in which kernel and baseline took "
                       "turns.</p>\n");
     add_tallies(page, report);
+    if (report->overview.comparison)
+        kg_html_since(page, &report->overview);
     kg_html_overview(page, &report->overview);
     add_form(page);
     kg_text_add(page, "<main>\n");
@@ -178,15 +180,20 @@ static bool is_short_of_memory(const struct report *report, const struct kg_text
     return failed;
 }
 
-enum kg_status kg_report_html(struct kg_store *store, const char *op, struct kg_text *summary,
+enum kg_status kg_report_html(struct kg_store *store, const char *op,
+                              const struct kg_comparison *comparison, struct kg_text *summary,
                               struct kg_text *page, struct kg_error *error)
 {
     struct report report = {.failed = false};
     size_t start = page->length, summary_start = summary->length;
     enum kg_status status =
-        kg_overview_collect(store, op, add_problem, &report, &report.overview, error);
+        kg_overview_collect(store, op, comparison, add_problem, &report, &report.overview, error);
     if (status == KG_OK) {
         kg_overview_summarise(&report.overview, summary);
+        if (comparison) {
+            kg_text_add(summary, "; ");
+            kg_comparison_count(comparison, summary);
+        }
         add_page(&report, op, kg_text_string(summary) + summary_start, page);
         if (is_short_of_memory(&report, summary, page))
             status = kg_error_memory(error, "the report");

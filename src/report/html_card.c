@@ -89,7 +89,26 @@ static void add_meter(struct kg_text *page, int share)
         kg_text_add(page, "&ndash;");
 }
 
-static void add_line(struct kg_text *page, const struct kg_view *view)
+// How a change since an earlier date is shown; what is the same is not.
+static const struct appearance changes[KG_SINCE_COUNT] = {
+    [KG_SINCE_SLOWER] = {"loss", "&#9660;", "slower than before"},
+    [KG_SINCE_FASTER] = {"gain", "&#9650;", "faster than before"},
+};
+
+static void add_change(struct kg_text *page, const struct kg_since *since)
+{
+    if (!since || !changes[since->change].class)
+        return;
+    kg_text_add(page, "<small class=\"since\">");
+    add_appearance(page, &changes[since->change], 0);
+    kg_text_add(page, ": ");
+    kg_html_seconds(page, since->then.seconds);
+    kg_text_add(page, ", now ");
+    kg_html_seconds(page, since->now.seconds);
+    kg_text_add(page, "</small>");
+}
+
+static void add_line(struct kg_text *page, const struct kg_view *view, const struct kg_since *since)
 {
     const struct kg_key *key = view->key;
     kg_text_add(page, "<summary><h3>");
@@ -99,7 +118,9 @@ static void add_line(struct kg_text *page, const struct kg_view *view)
     if (key->dtypes[0] && key->sizes[0])
         kg_text_add(page, ", ");
     kg_html_text(page, key->sizes);
-    kg_text_add(page, "</small></h3>\n<span class=\"time number\">");
+    kg_text_add(page, "</small>");
+    add_change(page, since);
+    kg_text_add(page, "</h3>\n<span class=\"time number\">");
     kg_html_seconds(page, view->seconds);
     kg_text_add(page, "</span><span class=\"ratio number\">");
     add_appearance(page, &results[kg_view_result(view)], kg_view_ratio(view));
@@ -257,12 +278,15 @@ static void add_conditions(struct kg_text *page, const struct kg_view *view)
     kg_text_add(page, "</p>\n");
 }
 
-void kg_html_card(struct kg_text *page, const struct kg_view *view, int number, bool open)
+void kg_html_card(struct kg_text *page, const struct kg_view *view, const struct kg_since *since,
+                  int number, bool open)
 {
     kg_text_format(page, "<details class=\"card\" id=\"p%d\"%s", number, open ? " open" : "");
     add_sort_keys(page, view, number);
+    if (since)
+        kg_text_format(page, " data-since=\"%s\"", kg_since_names[since->change]);
     kg_text_add(page, ">\n");
-    add_line(page, view);
+    add_line(page, view, since);
     add_figures(page, view);
     add_choice(page, view);
     kg_html_rounds(page, view);

@@ -93,6 +93,8 @@ const char *const kg_html_style =
     "margin:.5rem 0 0;padding:0;font-size:.875rem}.strips li{display:contents}"
     "svg.strip{max-width:none}.whisker{stroke:var(--soft);stroke-width:2}\n"
     ".devices table{margin-top:0}.devices a{color:inherit}\n"
+    ".regressions{margin-top:1.25rem}.regressions h2{margin:0}.regressions a{color:inherit}"
+    ".since .loss,.since .gain{font-weight:600}\n"
     ".faint{stroke:var(--bar);stroke-width:4}\n"
     ".story{list-style:none;margin:.5rem 0 0;padding:0;font-size:.875rem}"
     ".story li{border-left:3px solid var(--rule);padding:.15rem 0 .15rem .75rem;"

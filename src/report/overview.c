@@ -111,6 +111,8 @@ static bool add(struct kg_overview *overview, const struct kg_view *view)
                                          .cost = view->cost,
                                          .prediction = view->prediction,
                                          .order = kg_outcomes_pairs(&view->outcomes)};
+    if (overview->comparison)
+        problem->since = kg_comparison_find(overview->comparison, key);
     add_spots(overview, &view->outcomes, problem);
     overview->devices[device].problems++;
     for (int i = 0; i < view->outcomes.count; i++)
@@ -146,11 +148,12 @@ static void add_key(void *user, const struct kg_key *key)
 }
 
 enum kg_status kg_overview_collect(struct kg_store *store, const char *op,
+                                   const struct kg_comparison *comparison,
                                    void (*visit)(void *user, const struct kg_overview *overview,
                                                  const struct kg_view *view),
                                    void *user, struct kg_overview *overview, struct kg_error *error)
 {
-    *overview = (struct kg_overview){0};
+    *overview = (struct kg_overview){.comparison = comparison};
     struct collecting collecting = {
         .store = store, .overview = overview, .visit = visit, .user = user, .error = error};
     enum kg_status status = kg_recorded_require(store, op, error);

@@ -4,6 +4,7 @@
 #ifndef KG_REPORT_OVERVIEW_H
 #define KG_REPORT_OVERVIEW_H
 
+#include "report/regression.h"
 #include "report/tiers.h"
 #include "report/view.h"
 
@@ -32,9 +33,11 @@ struct kg_shown_problem {
     const struct kg_spot *spots;
     int spot_count;
     struct kg_order order;
+    const struct kg_since *since; // what an earlier date has of it; NULL: nothing
 };
 
 struct kg_overview {
+    const struct kg_comparison *comparison; // with an earlier date, borrowed; NULL: none
     struct kg_arena arena;
     struct kg_shown_device *devices;
     int device_count;
@@ -44,13 +47,13 @@ struct kg_overview {
     int total; // problems that there will be, known before the first one is visited
 };
 
-// Collects all problems, or those of one op. `visit` (may be NULL) sees each while its view exists;
-// the overview has it already, as its last problem.
-enum kg_status kg_overview_collect(struct kg_store *store, const char *op,
-                                   void (*visit)(void *user, const struct kg_overview *overview,
-                                                 const struct kg_view *view),
-                                   void *user, struct kg_overview *overview,
-                                   struct kg_error *error);
+// Collects all problems, or those of one op, beside what an earlier date has of them (NULL:
+// without). `visit` (may be NULL) sees each while its view exists; the overview has it already, as
+// its last problem.
+enum kg_status kg_overview_collect(
+    struct kg_store *store, const char *op, const struct kg_comparison *comparison,
+    void (*visit)(void *user, const struct kg_overview *overview, const struct kg_view *view),
+    void *user, struct kg_overview *overview, struct kg_error *error);
 void kg_overview_free(struct kg_overview *overview);
 
 // "24 problems of 12 ops on 2 devices", or that there is nothing yet.

@@ -36,7 +36,7 @@ static void sweep(struct kg_store *store, const char *op, enum kg_status right,
     for (long n = 1; fail_alloc_sweep(n); n++) {
         struct kg_text page = {0}, summary = {0};
         fail_alloc_at(n);
-        enum kg_status status = kg_report_html(store, op, &summary, &page, &error);
+        enum kg_status status = kg_report_html(store, op, NULL, &summary, &page, &error);
         fail_alloc_never();
         CHECK(status == right || status == KG_ERROR_MEMORY);
         CHECK_TEXT(kg_text_string(&page), status == KG_OK ? expected : "");
@@ -54,7 +54,7 @@ static void test_report(void)
     struct kg_text page = {0}, summary = {0};
     CHECK_STATUS(kg_store_open_memory(&store, &error), KG_OK, &error);
     add_records(store);
-    CHECK_STATUS(kg_report_html(store, NULL, &summary, &page, &error), KG_OK, &error);
+    CHECK_STATUS(kg_report_html(store, NULL, NULL, &summary, &page, &error), KG_OK, &error);
     CHECK_TEXT(kg_text_string(&summary), "3 problems of 2 ops on 2 devices");
     sweep(store, NULL, KG_OK, kg_text_string(&page));
     sweep(store, "sofmax", KG_ERROR_ARGUMENT, "");

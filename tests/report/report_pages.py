@@ -89,17 +89,32 @@ class Records:
         self.folder = tempfile.TemporaryDirectory()
         self.home = pathlib.Path(self.folder.name) / "records"
 
-    def run(self, *arguments):
+    def run(self, *arguments, expect=0):
         environment = dict(os.environ, KERNELGEN_HOME=str(self.home))
-        return subprocess.run([self.kernelgen, *arguments], env=environment, capture_output=True,
-                              check=True).stdout.decode(errors="replace")
+        done = subprocess.run([self.kernelgen, *arguments], env=environment, capture_output=True)
+        assert done.returncode == expect, (arguments, done.returncode, done.stderr)
+        return done.stdout.decode(errors="replace")
 
     def report(self, *arguments):
         return self.run("report", *arguments)
 
 
+def write(home, *words):
+    """Runs write_records, for a test called with the tool and that program."""
+    subprocess.run([sys.argv[2], str(home), *words], check=True)
+
+
 def sample():
-    """The records of write_records, for a test called with the tool and that program."""
     records = Records(sys.argv[1])
-    subprocess.run([sys.argv[2], str(records.home)], check=True)
+    write(records.home)
     return records
+
+
+def export(records):
+    """A file of their wisdom, but for names that no file may have: of control characters."""
+    path = records.home.parent / "old.jsonl"
+    header, *lines = records.run("wisdom", "export").splitlines(keepends=True)
+    kept = [line for line in lines if "hostile" not in line]
+    assert f": {len(lines)}" in header
+    path.write_text("".join([header.replace(f": {len(lines)}", f": {len(kept)}")] + kept))
+    return path

@@ -77,6 +77,10 @@ class InBrowser(unittest.TestCase):
         for width in (320, 700, 780, 1000):
             self.check(whole, "light", width)
 
+    def test_since_an_earlier_date(self):
+        for width in (320, 1280):
+            self.check(since, "dark", width)
+
     def test_one_op(self):
         page = folder / "one.html"
         page.write_text(records.report("refused"))
@@ -109,6 +113,10 @@ if __name__ == "__main__":
         records = report_pages.sample()
         whole = folder / "whole.html"
         whole.write_text(records.report())
+        old = report_pages.export(records)
+        report_pages.write(records.home, "later")
+        since = folder / "since.html"
+        records.run("report", "--against", str(old), "--out", str(since), expect=1)
         done = unittest.main(argv=sys.argv[:1], exit=False).result
         records.folder.cleanup()
     sys.exit(not done.wasSuccessful())
