@@ -58,6 +58,7 @@ struct cli_options {
     const char *protocol;
     const char *export_path;
     bool json;
+    bool text;
     bool nearest;
     bool launcher;
     bool sanitize;
@@ -97,9 +98,9 @@ enum cli_option {
     CLI_BUNDLE = 1 << 17, // --out, of a folder
     CLI_PACKED = 1 << 19, // --out, likewise
     CLI_DEFINITION = 1 << 20,
-    CLI_DRAFT = 1 << 21, // --out, --time, --yes, --force
-    CLI_AGAINST = 1 << 22,
-    CLI_ALONE = 1 << 18, // no option: the command has no context, and opens no records
+    CLI_DRAFT = 1 << 21,   // --out, --time, --yes, --force
+    CLI_AGAINST = 1 << 22, // --against, --text
+    CLI_ALONE = 1 << 18,   // no option: the command has no context, and opens no records
 };
 
 struct cli {

@@ -1,4 +1,5 @@
-// kernelgen report: the records as one HTML page, or beside those of an earlier date, or both.
+// kernelgen report: the records as one HTML page, or as plots of text; beside those of an earlier
+// date.
 
 #include "commands.h"
 
@@ -6,8 +7,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#define COLUMNS 80 // where nothing says how many
 #define PAGE "index.html"
 
 static enum cli_exit compare(struct cli *cli, const char *op)
@@ -20,6 +24,54 @@ static enum cli_exit compare(struct cli *cli, const char *op)
         return cli_fail_in(cli, cli->options.against, status);
     enum cli_exit exit_status = cli_print(cli, status, text);
     return exit_status == CLI_DONE && slower ? CLI_DIFFERENT : exit_status;
+}
+
+// What $COLUMNS says, else the terminal.
+static int count_columns(void)
+{
+    const char *said = getenv("COLUMNS");
+    char *end;
+    long columns = said ? strtol(said, &end, 10) : 0;
+    if (columns > 0 && columns < 10000 && !*end)
+        return (int)columns;
+    struct winsize size;
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+        return size.ws_col;
+    return COLUMNS;
+}
+
+// By name: a locale need not be installed for the terminal to show it.
+static bool is_utf8(void)
+{
+    static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        const char *value = getenv(names[i]);
+        if (value && *value)
+            return strcasestr(value, "UTF-8") || strcasestr(value, "UTF8");
+    }
+    return false;
+}
+
+static bool wants_colour(const struct cli *cli)
+{
+    const char *none = getenv("NO_COLOR"), *terminal = getenv("TERM");
+    return !cli->options.folder && isatty(STDOUT_FILENO) && !(none && *none) &&
+           !(terminal && strcmp(terminal, "dumb") == 0);
+}
+
+static enum cli_exit show_text(struct cli *cli, const char *op)
+{
+    char *text;
+    bool colour = wants_colour(cli);
+    enum kg_status status =
+        kg_report_text(cli->context, op, count_columns(), is_utf8(), colour, &text);
+    if (status != KG_OK || !colour)
+        return cli_print(cli, status, text);
+    // The library has made names printable; what is left to see to would take the colours.
+    cli_progress_clear();
+    fputs(text, stdout);
+    kg_text_release(text);
+    return CLI_DONE;
 }
 
 static bool is_folder(const char *path)
@@ -68,6 +120,11 @@ static enum cli_exit write_page(struct cli *cli, const char *op)
 enum cli_exit cli_report(struct cli *cli)
 {
     const char *op = cli->options.word_count ? cli->options.words[0] : NULL;
+    if (cli->options.text && (cli->options.against || cli->options.json))
+        return cli_bad_usage(
+            "report --text goes with neither --against, which is text, nor --json");
+    if (cli->options.text)
+        return show_text(cli, op);
     if (cli->options.against && (cli->options.json || !cli->options.folder))
         return compare(cli, op);
     if (cli->options.json)

@@ -61,6 +61,8 @@ const struct cli_option_row cli_option_rows[] = {
      "*.c *.cu *.ptx"},
     {"--against", CLI_TEXT, PLACE(against), CLI_AGAINST, "OLD.jsonl",
      "wisdom of an earlier date: what got slower since", "*.jsonl"},
+    {"--text", CLI_FLAG, PLACE(text), CLI_AGAINST, NULL,
+     "the figures for this terminal, instead of a page", NULL},
     {"--override", CLI_TEXT, PLACE(override), CLI_OVERRIDE, "FILE.ptx",
      "an edited file of 'emit --target ptx' instead of the generated kernel", "*.ptx"},
     {"--effort", CLI_TEXT, PLACE(effort), CLI_TIME, "X",

@@ -4,6 +4,7 @@
 #include "report/html.h"
 #include "report/recorded.h"
 #include "report/regression.h"
+#include "report/terminal.h"
 
 #include <string.h>
 
@@ -104,6 +105,21 @@ enum kg_status kg_report(struct kg_context *context, const char *op, char **summ
     if (status == KG_OK)
         status = kg_report_html(context->session.store, op, NULL, &line, &page, &context->error);
     return give_page(context, status, &line, summary, &page, text);
+}
+
+enum kg_status kg_report_text(struct kg_context *context, const char *op, int columns, bool utf8,
+                              bool colour, char **text)
+{
+    struct kg_text written = {0};
+    const struct kg_terminal terminal = {columns, utf8, colour};
+    enum kg_status status = KG_API_NEEDS(context, context, text);
+    if (status != KG_OK)
+        return status;
+    status = kg_api_records(context);
+    if (status == KG_OK)
+        status =
+            kg_report_terminal(context->session.store, op, &terminal, &written, &context->error);
+    return kg_api_give(context, status, &written, text);
 }
 
 // The records beside those of a file. The caller frees the comparison.

@@ -81,3 +81,8 @@ void kg_label_seconds(struct kg_text *page, double value)
         scaled *= 1000;
     kg_text_format(page, "%.4g %s", scaled, units[unit]);
 }
+
+void kg_label_ratio(struct kg_text *text, double ratio)
+{
+    kg_text_format(text, "%.*f", ratio < 9.995 ? 2 : ratio < 99.95 ? 1 : 0, ratio);
+}

@@ -31,5 +31,7 @@ void kg_frame_draw(struct kg_text *page, const struct kg_frame *frame);
 void kg_label_number(struct kg_text *page, double value);
 void kg_label_percent(struct kg_text *page, double value);
 void kg_label_seconds(struct kg_text *page, double value);
+// "0.98", "12.3", "1230": how many times as fast.
+void kg_label_ratio(struct kg_text *text, double ratio);
 
 #endif

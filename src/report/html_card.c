@@ -29,7 +29,8 @@ static const struct appearance verdicts[] = {
 
 static void add_ratio(struct kg_text *page, double ratio)
 {
-    kg_text_format(page, "%.*f&times; ", ratio < 9.995 ? 2 : ratio < 99.95 ? 1 : 0, ratio);
+    kg_label_ratio(page, ratio);
+    kg_text_add(page, "&times; ");
 }
 
 static void add_appearance(struct kg_text *page, const struct appearance *appearance, double ratio)

@@ -68,10 +68,11 @@ static void add_row(struct kg_text *page, const struct kg_overview *overview,
         at[i] = kg_overview_on(overview, problem, columns->device[i]);
         add_cell(page, overview, columns->device[i], at[i]);
     }
-    if (columns->count == 2)
-        kg_text_format(page,
-                       "<td class=\"number\" data-label=\"speed of the second\">%.3g&times;</td>",
-                       overview->problems[at[0]].seconds / overview->problems[at[1]].seconds);
+    if (columns->count == 2) {
+        kg_text_add(page, "<td class=\"number\" data-label=\"speed of the second\">");
+        kg_label_ratio(page, overview->problems[at[0]].seconds / overview->problems[at[1]].seconds);
+        kg_text_add(page, "&times;</td>");
+    }
     kg_text_add(page, "</tr>\n");
 }
 

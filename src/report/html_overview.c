@@ -9,9 +9,9 @@ void kg_html_overview(struct kg_text *page, const struct kg_overview *overview)
                       "class=\"overview\">\n");
     size_t empty = page->length;
     kg_html_roofline(page, overview);
-    kg_html_tiers(page, overview);
     for (int i = 0; i < overview->device_count; i++)
         kg_html_predicted(page, overview, i);
+    kg_html_tiers(page, overview);
     kg_html_shapes(page, overview);
     kg_html_devices(page, overview);
     if (page->length == empty)

@@ -214,19 +214,6 @@ double kg_shown_ratio(const struct kg_shown_problem *problem)
                : 0;
 }
 
-bool kg_shown_place(const struct kg_shown_problem *problem, struct kg_roof_place *place)
-{
-    const struct kg_cost *cost = &problem->cost;
-    if (!kg_view_known(problem->seconds) || !kg_view_known(cost->memory_seconds) ||
-        !isfinite(cost->compute_seconds) || cost->compute_seconds < 0)
-        return false;
-    *place = (struct kg_roof_place){.intensity = cost->compute_seconds / cost->memory_seconds,
-                                    .attained = cost->compute_seconds / problem->seconds,
-                                    .share = fmax(cost->memory_seconds, cost->compute_seconds) /
-                                             problem->seconds};
-    return true;
-}
-
 struct kg_predicted kg_overview_predicted(const struct kg_overview *overview, int device)
 {
     struct kg_predicted predicted = {.by = KG_VIEW_UNPREDICTED};

@@ -4,6 +4,7 @@
 #ifndef KG_REPORT_OVERVIEW_H
 #define KG_REPORT_OVERVIEW_H
 
+#include "report/axis.h"
 #include "report/regression.h"
 #include "report/tiers.h"
 #include "report/view.h"
@@ -69,14 +70,23 @@ double kg_shown_ratio(const struct kg_shown_problem *problem);
 // ---- The roofline of all problems in one plot: compute time over memory time, both at the peak,
 // is the intensity relative to the ridge whatever the data type and device.
 
+enum kg_roof_rank { KG_AT_THE_ROOF, KG_NEAR_THE_ROOF, KG_FAR_BELOW, KG_ROOF_RANKS };
+extern const char *const kg_roof_words[KG_ROOF_RANKS]; // "at the roof (90% of it and more)"
+
 struct kg_roof_place {
     double intensity; // relative to the ridge; 0: there are no operations
     double attained;  // of the peak of arithmetic
     double share;     // of the roof above it
+    enum kg_roof_rank rank;
 };
-#define KG_AT_THE_ROOF 0.9
 // False if cost or time are unknown.
 bool kg_shown_place(const struct kg_shown_problem *problem, struct kg_roof_place *place);
+// The place where it is drawn, on logarithmic axes: what has no operations stands at the left edge,
+// as far below the roof as it is.
+struct kg_roof_place kg_roof_drawn(struct kg_roof_place place);
+// The powers of ten of both axes. Returns how many problems have a place, and counts them by rank.
+int kg_roof_fit(const struct kg_overview *overview, struct kg_axis *x, struct kg_axis *y,
+                int counts[KG_ROOF_RANKS]);
 
 // ---- Predictions of one device
 

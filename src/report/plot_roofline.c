@@ -14,9 +14,6 @@
 #define TOP 38
 #define BOTTOM 56
 #define RADIUS 6
-#define LEAST_INTENSITY 1e-4 // what has fewer operations stands at the left edge
-#define LEAST_ATTAINED 1e-6
-#define NEAR_THE_ROOF 0.5
 
 // Marks of devices, around a centre: the first one's is a circle.
 static const char *const glyphs[] = {
@@ -27,39 +24,8 @@ static const char *const glyphs[] = {
 };
 #define GLYPHS ((int)(sizeof glyphs / sizeof glyphs[0]))
 
-// Where a problem without operations stands below the roof is still to be seen.
-static struct kg_roof_place drawn(struct kg_roof_place place)
-{
-    if (place.intensity < LEAST_INTENSITY) {
-        place.intensity = LEAST_INTENSITY;
-        place.attained = LEAST_INTENSITY * place.share;
-    }
-    place.attained = fmax(place.attained, LEAST_ATTAINED);
-    return place;
-}
-
-static void fit_axes(const struct kg_overview *overview, struct kg_frame *frame)
-{
-    *frame = (struct kg_frame){.x = {.start = LEFT, .end = WIDTH - RIGHT},
-                               .y = {.start = HEIGHT - BOTTOM, .end = TOP},
-                               .label_x = kg_label_number,
-                               .label_y = kg_label_percent};
-    kg_axis_include(&frame->x, 0.1);
-    kg_axis_include(&frame->x, 10);
-    kg_axis_include(&frame->y, 1);
-    for (int i = 0; i < overview->problem_count; i++) {
-        struct kg_roof_place place;
-        if (!kg_shown_place(&overview->problems[i], &place))
-            continue;
-        place = drawn(place);
-        kg_axis_include(&frame->x, place.intensity);
-        kg_axis_include(&frame->y, fmin(place.attained, 1));
-    }
-    if (frame->y.high > 0) { // 1 alone makes a decade above it
-        frame->y.high = 0;
-        frame->y.low = frame->y.low < -1 ? frame->y.low : -1;
-    }
-}
+// By kg_roof_rank.
+static const char *const rank_class[KG_ROOF_RANKS] = {"at", "near", "far"};
 
 static void add_roof(struct kg_text *page, const struct kg_frame *frame)
 {
@@ -74,7 +40,7 @@ static void add_mark(struct kg_text *page, const struct kg_frame *frame,
                      const struct kg_overview *overview, const struct kg_shown_problem *problem,
                      const struct kg_roof_place *exact)
 {
-    struct kg_roof_place place = drawn(*exact);
+    struct kg_roof_place place = kg_roof_drawn(*exact);
     kg_html_link(page, problem);
     kg_text_add(page, "<title>");
     kg_html_problem(page, problem);
@@ -86,10 +52,7 @@ static void add_mark(struct kg_text *page, const struct kg_frame *frame,
         kg_html_text(page, kg_overview_device_name(overview, problem->device));
     }
     kg_text_format(page, "</title><path class=\"mark %s\" d=\"M%d %d%s\"/></a>\n",
-                   exact->share >= KG_AT_THE_ROOF  ? "at"
-                   : exact->share >= NEAR_THE_ROOF ? "near"
-                                                   : "far",
-                   kg_axis_place(&frame->x, place.intensity),
+                   rank_class[exact->rank], kg_axis_place(&frame->x, place.intensity),
                    kg_axis_place(&frame->y, place.attained), glyphs[problem->device % GLYPHS]);
 }
 
@@ -102,15 +65,13 @@ static void add_key(struct kg_text *page, const char *class, const char *glyph)
 }
 
 static void add_legend(struct kg_text *page, const struct kg_overview *overview,
-                       const int counts[3])
+                       const int counts[KG_ROOF_RANKS])
 {
     kg_text_add(page, "<ul class=\"legend\">\n");
-    add_key(page, "at", glyphs[0]);
-    kg_text_format(page, "%d at the roof (90%% of it and more)</li>\n", counts[0]);
-    add_key(page, "near", glyphs[0]);
-    kg_text_format(page, "%d from 50 to 90%%</li>\n", counts[1]);
-    add_key(page, "far", glyphs[0]);
-    kg_text_format(page, "%d below 50%%</li>\n", counts[2]);
+    for (int rank = 0; rank < KG_ROOF_RANKS; rank++) {
+        add_key(page, rank_class[rank], glyphs[0]);
+        kg_text_format(page, "%d %s</li>\n", counts[rank], kg_roof_words[rank]);
+    }
     for (int i = 0; i < overview->device_count && overview->device_count > 1; i++) {
         add_key(page, "far", glyphs[i % GLYPHS]);
         kg_html_text(page, kg_overview_device_name(overview, i));
@@ -121,14 +82,15 @@ static void add_legend(struct kg_text *page, const struct kg_overview *overview,
 
 void kg_html_roofline(struct kg_text *page, const struct kg_overview *overview)
 {
-    struct kg_frame frame;
+    struct kg_frame frame = {.x = {.start = LEFT, .end = WIDTH - RIGHT},
+                             .y = {.start = HEIGHT - BOTTOM, .end = TOP},
+                             .label_x = kg_label_number,
+                             .label_y = kg_label_percent};
     struct kg_roof_place place;
-    int counts[3] = {0}, shown = 0;
-    for (int i = 0; i < overview->problem_count; i++)
-        shown += kg_shown_place(&overview->problems[i], &place);
+    int counts[KG_ROOF_RANKS] = {0};
+    int shown = kg_roof_fit(overview, &frame.x, &frame.y, counts);
     if (shown == 0)
         return;
-    fit_axes(overview, &frame);
     kg_text_format(page,
                    "<figure class=\"rooflines\">\n<h3>Roofline</h3>\n<svg viewBox=\"0 0 %d %d\" "
                    "role=\"img\" aria-label=\"Share of the peak by intensity, below the roof\">\n",
@@ -139,12 +101,9 @@ void kg_html_roofline(struct kg_text *page, const struct kg_overview *overview)
     kg_text_format(page,
                    "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\">intensity / ridge</text>\n",
                    (LEFT + WIDTH - RIGHT) / 2, HEIGHT - 8);
-    for (int i = 0; i < overview->problem_count; i++) {
-        if (!kg_shown_place(&overview->problems[i], &place))
-            continue;
-        counts[place.share >= KG_AT_THE_ROOF ? 0 : place.share >= NEAR_THE_ROOF ? 1 : 2]++;
-        add_mark(page, &frame, overview, &overview->problems[i], &place);
-    }
+    for (int i = 0; i < overview->problem_count; i++)
+        if (kg_shown_place(&overview->problems[i], &place))
+            add_mark(page, &frame, overview, &overview->problems[i], &place);
     kg_text_add(page, "</svg>\n");
     add_legend(page, overview, counts);
     kg_text_add(page, "<figcaption>Attained share of the peak of arithmetic, by operations per "

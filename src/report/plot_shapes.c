@@ -1,6 +1,7 @@
 // The speed-up of each op by shape: a row for each op that was compared with its baseline at
 // several shapes, with a dot and its spread for each shape, on one axis.
 
+#include "report/axis.h"
 #include "report/overview_figures.h"
 
 #include <math.h>
@@ -20,14 +21,21 @@ static int to_x(const struct ratios *ratios, double ratio)
     return MARGIN + (int)lround(fmin(fmax(part, 0), 1) * (WIDTH - 2 * MARGIN));
 }
 
+static double half_spread(const struct kg_shown_problem *problem)
+{
+    return fmin(problem->spread, 1) / 2;
+}
+
 static void add_shape(struct kg_text *page, const struct ratios *ratios,
                       const struct kg_shown_problem *problem)
 {
-    double ratio = kg_shown_ratio(problem), half = fmin(problem->spread, 1) / 2;
+    double ratio = kg_shown_ratio(problem), half = half_spread(problem);
     kg_html_link(page, problem);
     kg_text_add(page, "<title>");
     kg_html_problem(page, problem);
-    kg_text_format(page, ": %.3g times as fast as the baseline", ratio);
+    kg_text_add(page, ": ");
+    kg_label_ratio(page, ratio);
+    kg_text_add(page, " times as fast as the baseline");
     if (problem->spread > 0)
         kg_text_format(page, ", spread %.2g%%", 100 * problem->spread);
     kg_text_format(page,
@@ -65,10 +73,13 @@ static void add_row(struct kg_text *page, const struct kg_overview *overview,
     kg_text_format(page, "<path class=\"step\" d=\"M%d 3V%d\"/>\n", mean, HEIGHT - 3);
     for (int i = first; i >= 0; i = kg_overview_next_shape(overview, first, i))
         add_shape(page, ratios, &overview->problems[i]);
-    kg_text_format(page,
-                   "</svg><span class=\"number\"><b>%.3g&times;</b> <small>%.3g to %.3g, %d shapes"
-                   "</small></span></li>\n",
-                   shapes->mean, shapes->least, shapes->most, shapes->count);
+    kg_text_add(page, "</svg><span class=\"number\"><b>");
+    kg_label_ratio(page, shapes->mean);
+    kg_text_add(page, "&times;</b> <small>");
+    kg_label_ratio(page, shapes->least);
+    kg_text_add(page, " to ");
+    kg_label_ratio(page, shapes->most);
+    kg_text_format(page, ", %d shapes</small></span></li>\n", shapes->count);
 }
 
 // The axis in words, below the rows: its ends and the line.
@@ -99,14 +110,17 @@ void kg_html_shapes(struct kg_text *page, const struct kg_overview *overview)
     for (int i = 0; i < overview->problem_count; i++) {
         if (!kg_overview_speedups(overview, i, &shapes))
             continue;
-        ratios.low = fmin(ratios.low, shapes.least);
-        ratios.high = fmax(ratios.high, shapes.most);
+        for (int k = i; k >= 0; k = kg_overview_next_shape(overview, i, k)) {
+            const struct kg_shown_problem *shape = &overview->problems[k];
+            ratios.low = fmin(ratios.low, kg_shown_ratio(shape) * (1 - half_spread(shape)));
+            ratios.high = fmax(ratios.high, kg_shown_ratio(shape) * (1 + half_spread(shape)));
+        }
         rows++;
     }
     if (rows == 0)
         return;
-    ratios.low /= 1.2;
-    ratios.high *= 1.2;
+    ratios.low /= 1.1;
+    ratios.high *= 1.1;
     kg_text_add(page, "<figure class=\"shapes wide\">\n<h3>Speed-up by shape</h3>\n"
                       "<ul class=\"strips\">\n");
     for (int i = 0; i < overview->problem_count; i++)

@@ -63,7 +63,7 @@ void kg_html_tiers(struct kg_text *page, const struct kg_overview *overview)
         all += count_all(&overview->devices[i]);
     if (all == 0)
         return;
-    kg_text_add(page, "<figure class=\"fates\">\n<h3>What became of candidates</h3>\n");
+    kg_text_add(page, "<figure class=\"fates wide\">\n<h3>What became of candidates</h3>\n");
     for (int i = 0; i < overview->device_count; i++) {
         const struct kg_shown_device *device = &overview->devices[i];
         int own = count_all(device);

@@ -1,8 +1,9 @@
-// The HTML report of sample records, byte for byte. UPDATE=1 in the environment rewrites the
-// expected file.
+// The report of sample records as a page and as text, byte for byte. UPDATE=1 in the environment
+// rewrites the expected file.
 
 #include "base/files.h"
 #include "report/html.h"
+#include "report/terminal.h"
 #include "support/sample_records.h"
 #include "test.h"
 
@@ -221,6 +222,70 @@ static void test_page(void)
     sample_remove(folder);
 }
 
+// No line is longer than the terminal is wide: texts of records are as long as they are.
+static int widest_plot(const char *text)
+{
+    int widest = 0, width = 0;
+    bool plot = false;
+    for (const char *c = text; *c; c++) {
+        plot |= *c == '|' || strncmp(c, "\xe2\x94\x82", 3) == 0;
+        width += ((unsigned char)*c & 0xc0) != 0x80;
+        if (*c == '\n') {
+            widest = plot && width - 1 > widest ? width - 1 : widest;
+            width = plot = 0;
+        }
+    }
+    return widest;
+}
+
+static void test_terminal(void)
+{
+    static const struct {
+        struct kg_terminal terminal;
+        const char *op, *file;
+    } cases[] = {{{80, true, false}, NULL, "records_80.txt"},
+                 {{50, false, false}, "softmax", "softmax_50.txt"},
+                 {{1, false, false}, NULL, "records_40.txt"}}; // the least is 40
+    char folder[SAMPLE_FOLDER];
+    sample_folder(folder);
+    struct kg_store *store = sample_open(folder);
+    add_samples(store);
+    struct kg_error error = {0};
+    struct kg_text text = {0};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const struct kg_terminal *terminal = &cases[i].terminal;
+        kg_text_cut(&text, 0);
+        CHECK_STATUS(kg_report_terminal(store, cases[i].op, terminal, &text, &error), KG_OK,
+                     &error);
+        check_file(cases[i].file, text.data);
+        int columns = terminal->columns < 40 ? 40 : terminal->columns;
+        CHECK(widest_plot(text.data) <= columns && widest_plot(text.data) > columns - 8);
+        CHECK(strchr(text.data, '\033') == NULL && strchr(text.data, '\x01') == NULL);
+        for (const char *c = text.data; *c && !terminal->unicode; c++)
+            CHECK(!((unsigned char)*c & 0x80));
+    }
+    // Colours add escape sequences and nothing else.
+    struct kg_text coloured = {0}, plain = {0};
+    struct kg_terminal terminal = {80, true, true};
+    CHECK_STATUS(kg_report_terminal(store, NULL, &terminal, &coloured, &error), KG_OK, &error);
+    terminal.colour = false;
+    CHECK_STATUS(kg_report_terminal(store, NULL, &terminal, &plain, &error), KG_OK, &error);
+    CHECK(coloured.length > plain.length);
+    kg_text_cut(&text, 0);
+    for (const char *c = kg_text_string(&coloured); *c; c++)
+        if (*c == '\033')
+            c += strcspn(c, "m");
+        else
+            kg_text_add_bytes(&text, c, 1);
+    CHECK_TEXT(kg_text_string(&text), kg_text_string(&plain));
+    CHECK(kg_report_terminal(store, "none", &terminal, &plain, &error) == KG_ERROR_ARGUMENT);
+    kg_text_free(&coloured);
+    kg_text_free(&plain);
+    kg_text_free(&text);
+    kg_store_close(store);
+    sample_remove(folder);
+}
+
 static void test_nothing(void)
 {
     struct kg_store *store;
@@ -249,4 +314,4 @@ static void test_escape(void)
     kg_text_free(&text);
 }
 
-TEST_MAIN(test_escape, test_page, test_nothing)
+TEST_MAIN(test_escape, test_page, test_terminal, test_nothing)

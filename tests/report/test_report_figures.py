@@ -404,6 +404,46 @@ class Figures(unittest.TestCase):
             shown = float(list(row.all("td"))[-1].text().rstrip("×"))
             self.assertAlmostEqual(shown, times[0] / times[1], delta=0.006 * shown)
 
+    def test_the_text_has_the_same_numbers(self):
+        text = self.records.run("report", "--text")
+        legends = [item.text() for figure in self.page.all("figure", "rooflines")
+                   for item in figure.all("li")][:3]
+        for legend in legends:
+            self.assertIn(legend, text)
+        tiers = [item.text() for item in self.page.one("figure", "fates").all("li")]
+        found = [" ".join(line.split()[:-1]) for line in text.splitlines()
+                 if re.match(r"^ {2,}\d+ [a-z ]+ [#\u2588-\u258f]+$", line)]
+        self.assertEqual(found, tiers)
+        shares = re.findall(r"([\d.]+%) of (\d+) pairs in", text)
+        captions = [figure.one("figcaption").text()
+                    for figure in self.page.all("figure", "predicted")]
+        self.assertEqual(shares, [(re.search(r"noise, (\S+) are", caption)[1],
+                                   re.search(r"Of (\d+) pairs", caption)[1])
+                                  for caption in captions])
+        shapes = re.findall(r"([\d.]+)x ([\d.]+) to ([\d.]+), (\d+) shapes", text)
+        rows = list(self.page.one("figure", "shapes").all("li"))[:-1]
+        self.assertEqual(shapes, [re.search(r"([\d.]+)× ([\d.]+) to ([\d.]+), (\d+) shapes",
+                                            row.text()).groups() for row in rows])
+        lines = text[text.index("\nProblems: "):].splitlines()
+        lines = [line for line in lines if re.search(r"(passed|refused|not judged)$", line)]
+        self.assertEqual(len(lines), len(self.cards))
+        for line, card in zip(lines, self.page.all("details", "card")):
+            summary = next(card.all("summary"))
+            share = summary.one(None, "roofline").text().split()[0].replace("–", "-")
+            ratio = re.search(r"([\d.]+)×", summary.one(None, "ratio").text())
+            expected = (summary.one(None, "time").text().replace("–", "-"),
+                        ratio[1] + "x" if ratio else "-", share, card.attributes["data-accuracy"])
+            self.assertTrue(" ".join(line.split()).endswith(" ".join(expected)), (line, expected))
+
+    def test_the_text_of_one_op(self):
+        text = self.records.run("report", "looped", "--text")
+        for words in ("round 1: latency: 0.4 of the bandwidth",
+                      "14.0 us, from 30.0 us, predicted at best 12.0 us, baseline 40.0 us: kept",
+                      "not kept, not faster beyond the noise",
+                      "round 3, reached 12.5 us; the loop ended at 10.2 us",
+                      "the best is number 24 of 24; number 21 was within 2% of it"):
+            self.assertIn(words, text)
+
     def test_the_search_and_the_loop(self):
         compared = [paragraph.text() for paragraph in self.page.all("p", "versus")]
         self.assertEqual(compared, ["The search over everything, round 3, reached 12.5 us; the "

@@ -28,7 +28,7 @@ OPTIONAL = {
     "kg_assembly_compare": {"launch"}, "kg_assembly_sample": {"launch"},
     "kg_fit": {"name", "lines", "filter"}, "kg_samples_export": {"filter"},
     "kg_wisdom_list": {"op"}, "kg_wisdom_forget": {"op"}, "kg_log": {"op"}, "kg_pack_checkpoint": {"folder"}, "kg_report": {"op", "summary"},
-    "kg_report_against": {"op"},
+    "kg_report_against": {"op"}, "kg_report_since": {"op", "summary"}, "kg_report_text": {"op"},
     "kg_bundle_consistency": {"definition"},
 }
 # Handles through which a message can be asked for.
