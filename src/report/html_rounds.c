@@ -55,19 +55,25 @@ static void add_limit(struct kg_text *page, const struct kg_round *round)
 
 static void add_change(struct kg_text *page, const struct kg_round *round)
 {
-    bool search = strcmp(round->kind, KG_ROUND_SEARCH) == 0;
-    if (search) {
-        kg_text_add(page, "<b>Searched everything</b>");
+    if (strcmp(round->kind, KG_ROUND_SEARCH) == 0) {
+        kg_text_add(page, "Made <b>");
+        kg_html_text(page, round->change);
+        kg_text_add(page, "</b>. ");
     } else if (round->kind[0]) {
+        const char *name = change_name(round->kind);
         kg_text_add(page, "Changed <b>");
-        kg_html_text(page, change_name(round->kind));
+        kg_html_text(page, name);
         kg_text_add(page, "</b>");
+        if (strcmp(round->change, name) != 0) {
+            kg_text_add(page, ": ");
+            kg_html_text(page, round->change);
+        }
+        kg_text_add(page, ". ");
     } else {
-        kg_text_add(page, "Change");
+        kg_text_add(page, "Change: ");
+        kg_html_text(page, round->change);
+        kg_text_add(page, ". ");
     }
-    kg_text_add(page, ": ");
-    kg_html_text(page, round->change);
-    kg_text_add(page, ". ");
     if (round->tried > 0)
         kg_text_format(page, "%d candidate%s tried. ", round->tried, round->tried == 1 ? "" : "s");
 }
@@ -128,16 +134,17 @@ static void add_comparison(struct kg_text *page, const struct kg_view *view)
     struct kg_loop loop;
     if (!kg_view_loop(view, &loop))
         return;
-    kg_text_format(page, "<p class=\"versus\">The search over everything, round %d, reached ",
+    kg_text_format(page,
+                   "<p class=\"versus\">After the search over everything, round %d, the best took ",
                    loop.search->number);
-    kg_html_seconds(page, loop.search->after);
-    if (loop.end == loop.search) {
-        kg_text_add(page, "; no round was faster.</p>\n");
+    kg_html_seconds(page, loop.searched);
+    if (!loop.end) {
+        kg_text_add(page, "; no later round was kept.</p>\n");
         return;
     }
-    double ratio = loop.search->after / loop.end->after;
-    kg_text_format(page, "; the loop ended at <b>");
-    kg_html_seconds(page, loop.end->after);
+    double ratio = loop.searched / loop.ended;
+    kg_text_add(page, "; the loop ended at <b>");
+    kg_html_seconds(page, loop.ended);
     kg_text_add(page, "</b>, ");
     if (ratio > SAME)
         kg_text_format(page, "<span class=\"gain\">%.2f times as fast</span>.</p>\n", ratio);

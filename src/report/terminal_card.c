@@ -103,10 +103,9 @@ static void add_comparison(struct kg_text *text, const struct kg_view *view)
     struct kg_loop loop;
     if (!kg_view_loop(view, &loop))
         return;
-    kg_text_format(text, "  the search over everything, round %d, reached ", loop.search->number);
-    kg_text_seconds(text, loop.search->after);
-    kg_text_add(text, "; the loop ended at ");
-    kg_text_seconds(text, loop.end->after);
+    kg_text_format(text, "  after the search over everything, round %d: ", loop.search->number);
+    kg_text_seconds(text, loop.searched);
+    add_seconds(text, "; after the loop: ", loop.ended);
     kg_text_add(text, "\n");
 }
 

@@ -259,12 +259,18 @@ bool kg_view_loop(const struct kg_view *view, struct kg_loop *loop)
             *loop = (struct kg_loop){0}; // another build
         if (!kg_view_known(round->after))
             continue;
-        if (strcmp(round->kind, KG_ROUND_SEARCH) == 0)
+        if (strcmp(round->kind, KG_ROUND_SEARCH) == 0) {
+            // Where the search found nothing faster, what was there before stayed.
+            bool stayed = !round->kept && kg_view_known(round->before);
+            loop->searched = loop->ended = stayed ? round->before : round->after;
             loop->search = round;
-        if (loop->search && round->kept)
+            loop->end = NULL;
+        } else if (loop->search && round->kept) {
             loop->end = round;
+            loop->ended = round->after;
+        }
     }
-    return loop->search && loop->end;
+    return loop->search;
 }
 
 void kg_view_free(struct kg_view *view)

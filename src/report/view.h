@@ -81,10 +81,12 @@ struct kg_progress kg_view_progress(const struct kg_view *view);
 
 #define KG_ROUND_SEARCH "search" // the kind of a round that searches everything
 
-// Of the latest build: the search over everything, and the last round that was kept from it on.
-// False if there was no such search.
+// Of the latest build: the search over everything, the time of the best version after it, and that
+// after the last round that was kept since. False if there was no such search.
 struct kg_loop {
-    const struct kg_round *search, *end;
+    const struct kg_round *search;
+    const struct kg_round *end; // NULL: no later round was kept
+    double searched, ended;     // seconds; the same without `end`
 };
 bool kg_view_loop(const struct kg_view *view, struct kg_loop *loop);
 

@@ -298,6 +298,8 @@ class Figures(unittest.TestCase):
 
     def test_every_round_is_told(self):
         names = {"latency": "latency", "tail": "tail", "block": "block and grid",
+                 "bandwidth": "memory bandwidth: 0.8 of the bandwidth.",
+                 "reuse": "data reuse.",
                  "access": "vector width and memory access"}
         told = 0
         for link, name in self.keys.items():
@@ -331,7 +333,7 @@ class Figures(unittest.TestCase):
                     if bottleneck:
                         self.assertIn(f"Limited by {names.get(bottleneck, bottleneck)}", text)
                     if kind:
-                        self.assertIn("Searched everything" if kind == "search" else
+                        self.assertIn(f"Made {change}." if kind == "search" else
                                       f"Changed {names.get(kind, kind)}", text)
         self.assertGreater(told, 80)
 
@@ -440,14 +442,16 @@ class Figures(unittest.TestCase):
         for words in ("round 1: latency: 0.4 of the bandwidth",
                       "14.0 us, from 30.0 us, predicted at best 12.0 us, baseline 40.0 us: kept",
                       "not kept, not faster beyond the noise",
-                      "round 3, reached 12.5 us; the loop ended at 10.2 us",
+                      "after the search over everything, round 3: 12.5 us; after the loop: 10.2 us",
                       "the best is number 24 of 24; number 21 was within 2% of it"):
             self.assertIn(words, text)
 
     def test_the_search_and_the_loop(self):
         compared = [paragraph.text() for paragraph in self.page.all("p", "versus")]
-        self.assertEqual(compared, ["The search over everything, round 3, reached 12.5 us; the "
-                                    "loop ended at 10.2 us, 1.23 times as fast."])
+        self.assertEqual(compared, ["After the search over everything, round 3, the best took "
+                                    "12.5 us; the loop ended at 10.2 us, 1.23 times as fast.",
+                                    "After the search over everything, round 1, the best took "
+                                    "20.0 us; no later round was kept."])
 
 
 if __name__ == "__main__":

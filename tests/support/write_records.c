@@ -287,6 +287,40 @@ static void add_loop(void)
     add_round(&key, round);
     learn(&key, "rows{unroll=12}", 1.02e-5);
     describe(&key, 8e-6, 2e-6);
+
+    // A search that found nothing faster than the first version.
+    key.op = "stayed";
+    add_round(&key, (struct kg_round){.diagnosis = "the first version, by rule",
+                                      .change = "none",
+                                      .choice = "direct{}",
+                                      .after = 2e-5,
+                                      .baseline = 3e-5,
+                                      .result = "measured against the baseline"});
+    add_round(&key, (struct kg_round){.number = 1,
+                                      .diagnosis = "memory bandwidth: 0.8 of the bandwidth",
+                                      .change = "a search over all parameters",
+                                      .choice = "rows{}",
+                                      .before = 2e-5,
+                                      .after = 2.1e-5,
+                                      .baseline = 3e-5,
+                                      .result = "not faster beyond the noise",
+                                      .base = "direct{}",
+                                      .kind = "search",
+                                      .bottleneck = "bandwidth",
+                                      .tried = 3});
+    add_round(&key, (struct kg_round){.number = 2,
+                                      .diagnosis = "memory bandwidth: 0.8 of the bandwidth",
+                                      .change = "data reuse",
+                                      .choice = "tiles{}",
+                                      .before = 2e-5,
+                                      .after = 2.2e-5,
+                                      .baseline = 3e-5,
+                                      .result = "not faster beyond the noise",
+                                      .base = "direct{}",
+                                      .kind = "reuse",
+                                      .bottleneck = "bandwidth",
+                                      .predicted = 1.8e-5,
+                                      .tried = 4});
 }
 
 static void add_awkward(void)
