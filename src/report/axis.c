@@ -4,16 +4,18 @@
 
 #include <math.h>
 
-#define MAX_TICKS 7 // of an axis
-#define GAP_X 22    // from the frame to the baseline of labels below
-#define GAP_Y 8     // and to the end of labels beside it
+#define MOST_POWER 300 // ticks are numbers, too
+#define MAX_TICKS 7    // of an axis
+#define GAP_X 22       // from the frame to the baseline of labels below
+#define GAP_Y 8        // and to the end of labels beside it
 
 void kg_axis_include(struct kg_axis *axis, double value)
 {
     if (!isfinite(value) || value <= 0)
         return;
     // Rounding must not make a new decade of 1e-6 that was computed as 0.9999999e-6.
-    int low = (int)floor(log10(value) + 1e-9), high = (int)ceil(log10(value) - 1e-9);
+    double power = fmin(fmax(log10(value), -MOST_POWER), MOST_POWER);
+    int low = (int)floor(power + 1e-9), high = (int)ceil(power - 1e-9);
     if (!axis->used || low < axis->low)
         axis->low = low;
     if (!axis->used || high > axis->high)

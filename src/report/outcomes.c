@@ -76,11 +76,11 @@ struct kg_order kg_outcomes_pairs(const struct kg_outcomes *outcomes)
 {
     struct kg_order order = {0};
     for (int i = 0; i < outcomes->count; i++)
-        for (int k = 0; k < i; k++) {
+        for (int k = 0; k < i && is_comparable(&outcomes->list[i]); k++) {
             const struct kg_outcome *a = &outcomes->list[i], *b = &outcomes->list[k];
             double slower = a->timing.median - b->timing.median;
             double spread = a->timing.spread + b->timing.spread;
-            if (!is_comparable(a) || !is_comparable(b) || fabs(slower) <= spread)
+            if (!is_comparable(b) || fabs(slower) <= spread)
                 continue;
             double expected = slower > 0 ? a->estimate - b->estimate : b->estimate - a->estimate;
             order.right += expected > 0 ? 1 : expected == 0 ? 0.5 : 0;

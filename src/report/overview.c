@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define MOST_RATIO 1e12 // records that say more are damaged
+
 struct collecting {
     struct kg_store *store;
     struct kg_overview *overview;
@@ -209,9 +211,10 @@ double kg_shown_share(const struct kg_shown_problem *problem)
 
 double kg_shown_ratio(const struct kg_shown_problem *problem)
 {
-    return kg_view_known(problem->seconds) && kg_view_known(problem->baseline)
-               ? problem->baseline / problem->seconds
-               : 0;
+    if (!kg_view_known(problem->seconds) || !kg_view_known(problem->baseline))
+        return 0;
+    double ratio = problem->baseline / problem->seconds;
+    return ratio < MOST_RATIO ? ratio : 0;
 }
 
 struct kg_predicted kg_overview_predicted(const struct kg_overview *overview, int device)

@@ -25,6 +25,8 @@ bool kg_shown_place(const struct kg_shown_problem *problem, struct kg_roof_place
                                     .attained = cost->compute_seconds / problem->seconds,
                                     .share = fmax(cost->memory_seconds, cost->compute_seconds) /
                                              problem->seconds};
+    if (!isfinite(place->intensity) || !isfinite(place->share))
+        return false;
     place->rank = place->share >= AT     ? KG_AT_THE_ROOF
                   : place->share >= NEAR ? KG_NEAR_THE_ROOF
                                          : KG_FAR_BELOW;

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define MOST_SECONDS 1e300 // ticks of infinitely many powers would never end
 #define NAME_HEIGHT 18  // of the label of a reference line
 #define LOGARITHMIC 6.0 // from this ratio of the largest to the least time on
 
@@ -28,6 +29,7 @@ void kg_scale_settle(struct kg_scale *scale)
     scale->logarithmic = scale->high > LOGARITHMIC * scale->low;
     scale->high *= scale->logarithmic ? 1.4 : 1.1;
     scale->low = scale->logarithmic ? scale->low / 1.4 : 0;
+    scale->high = fmin(scale->high, MOST_SECONDS);
 }
 
 int kg_scale_place(const struct kg_scale *scale, double seconds)

@@ -286,6 +286,48 @@ static void test_terminal(void)
     sample_remove(folder);
 }
 
+// Plots of records that nobody can have measured end, and show no number that is none.
+static void test_extremes(void)
+{
+    static const double seconds[] = {1e-300, 1e-3, 1.7e308};
+    struct kg_store *store;
+    struct kg_error error = {0};
+    struct kg_text page = {0}, summary = {0}, text = {0};
+    const struct kg_terminal terminal = {.columns = 80};
+    CHECK_STATUS(kg_store_open_memory(&store, &error), KG_OK, &error);
+    for (int i = 0; i < 9; i++) {
+        struct kg_key key = sample_key();
+        char sizes[16];
+        snprintf(sizes, sizeof sizes, "P=%d", i);
+        key.sizes = sizes;
+        for (int k = 0; k < 3; k++) {
+            char choice[16];
+            snprintf(choice, sizeof choice, "rows{a=%d}", k);
+            struct kg_outcome outcome = sample_outcome(choice);
+            outcome.final = false;
+            outcome.timing.median = seconds[(i + k) % 3];
+            outcome.bound = seconds[k];
+            CHECK_STATUS(kg_store_append(store, &key, &outcome, &error), KG_OK, &error);
+            struct kg_round round = {.number = k,
+                                     .choice = choice,
+                                     .after = seconds[k],
+                                     .baseline = seconds[i / 3],
+                                     .roofline = seconds[(i + 1) % 3]};
+            CHECK_STATUS(kg_store_round(store, &key, &round, &error), KG_OK, &error);
+        }
+        struct kg_cost cost = {1, 1, seconds[i % 3], seconds[i / 3]};
+        CHECK_STATUS(kg_store_describe(store, &key, &cost, "op x", &error), KG_OK, &error);
+    }
+    CHECK_STATUS(kg_report_html(store, NULL, NULL, &summary, &page, &error), KG_OK, &error);
+    CHECK_STATUS(kg_report_terminal(store, NULL, &terminal, &text, &error), KG_OK, &error);
+    CHECK(strstr(kg_text_string(&page), "nan") == NULL);
+    CHECK(strstr(kg_text_string(&text), "nan") == NULL && strstr(text.data, "inf") == NULL);
+    kg_text_free(&page);
+    kg_text_free(&summary);
+    kg_text_free(&text);
+    kg_store_close(store);
+}
+
 static void test_nothing(void)
 {
     struct kg_store *store;
@@ -314,4 +356,4 @@ static void test_escape(void)
     kg_text_free(&text);
 }
 
-TEST_MAIN(test_escape, test_page, test_terminal, test_nothing)
+TEST_MAIN(test_escape, test_page, test_terminal, test_extremes, test_nothing)
