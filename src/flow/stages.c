@@ -14,6 +14,7 @@
 #include "flow/recorder.h"
 #include "flow/sanitize.h"
 #include "flow/small.h"
+#include "report/log.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -424,9 +425,11 @@ static enum kg_status remember(const struct build *build, struct kg_error *error
 static enum kg_status record(struct build *build, struct kg_error *error)
 {
     announce(build, "record", 5);
+    bool chinese = build->options->language && strcmp(build->options->language, "zh") == 0;
     struct kg_text text = {0};
     enum kg_status status =
-        kg_store_log(build->request.session->store, build->request.problem->op->name, &text, error);
+        kg_report_log(build->request.session->store, build->request.problem->op->name,
+                      chinese ? KG_CHINESE : KG_ENGLISH, &text, error);
     if (status == KG_OK)
         status = write_text(build, "_optimization_log.md", &text, error);
     kg_text_free(&text);
