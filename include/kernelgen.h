@@ -409,7 +409,7 @@ struct kg_build_options {
     const char *folder; // of the bundle; NULL: nothing is written
     enum kg_rigor rigor;
     double seconds;       // 0: no limit
-    const char *language; // of the definition document: "en" (also NULL) or "zh"
+    const char *language; // of definition document and log: "en" (also NULL) or "zh"
     const char *override; // a file for kg_plan_override, measured last and used; NULL: none
 };
 

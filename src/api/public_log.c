@@ -43,19 +43,27 @@ static void note_outcome(void *user, const struct kg_log_row *row)
 
 // Whether the text alone gives what was recorded: params that were bound are part of the hash, and
 // not on record themselves.
-static bool is_whole(const struct kg_key *key, const char *text)
+static enum kg_status check_text(const struct kg_key *key, const char *text, bool *whole,
+                                 struct kg_error *error)
 {
     struct kg_arena arena = {0};
     struct kg_file *file;
-    struct kg_op *op;
-    bool whole = kg_lang_parse(&arena, key->op, text, strlen(text), &file, NULL) == KG_OK &&
-                 kg_lang_select(file, key->op, &op, NULL) == KG_OK;
-    if (whole) {
-        struct kg_hash hash = kg_session_definition(op);
-        whole = hash.high == key->definition.high && hash.low == key->definition.low;
+    struct kg_op *op, *instance;
+    struct kg_bindings defaults;
+    *whole = false;
+    enum kg_status status = kg_lang_parse(&arena, key->op, text, strlen(text), &file, NULL);
+    if (status == KG_OK)
+        status = kg_lang_select(file, key->op, &op, NULL);
+    if (status == KG_OK) {
+        kg_lang_default_bindings(op, &defaults);
+        status = kg_lang_instantiate(&arena, op, &defaults, &instance, NULL);
+    }
+    if (status == KG_OK) {
+        struct kg_hash hash = kg_session_definition(instance);
+        *whole = hash.high == key->definition.high && hash.low == key->definition.low;
     }
     kg_arena_free(&arena);
-    return whole;
+    return status == KG_ERROR_MEMORY ? kg_error_memory(error, "the text of an op") : KG_OK;
 }
 
 static void visit_key(void *user, const struct kg_key *key)
@@ -65,6 +73,7 @@ static void visit_key(void *user, const struct kg_key *key)
     struct kg_error *error = &latest->context->error;
     char date[MAX_DATE] = "";
     const char *text;
+    bool whole = false;
     if (latest->status != KG_OK || (key->layout[0] && strcmp(key->layout, "contiguous") != 0))
         return;
     latest->status = kg_store_rounds(store, key, note_round, date, error);
@@ -72,8 +81,9 @@ static void visit_key(void *user, const struct kg_key *key)
         latest->status = kg_store_log_rows(store, key, KG_LOG_COUNTS, note_outcome, date, error);
     if (latest->status == KG_OK)
         latest->status = kg_store_text(store, key->op, key->definition, &text, error);
-    if (latest->status != KG_OK || (latest->date && strcmp(date, latest->date) < 0) ||
-        !is_whole(key, text))
+    if (latest->status == KG_OK)
+        latest->status = check_text(key, text, &whole, error);
+    if (latest->status != KG_OK || !whole || (latest->date && strcmp(date, latest->date) < 0))
         return;
     latest->date = keep(latest, date);
     latest->text = keep(latest, text);
@@ -221,11 +231,11 @@ enum kg_status kg_log_folder(struct kg_context *context, const char *op, const c
         return status;
     status = kg_log_document(context, op, language, &log);
     if (status == KG_OK)
-        status = make_definition(context, op, language, &definition);
-    if (status == KG_OK)
         status = kg_files_make_folder(folder, &context->error);
     if (status == KG_OK)
         status = publish(folder, "optimization_log.md", log, &names, &context->error);
+    if (status == KG_OK)
+        status = make_definition(context, op, language, &definition);
     if (status == KG_OK && definition)
         status = publish(folder, "definition.md", definition, &names, &context->error);
     kg_text_release(log);

@@ -123,7 +123,7 @@ void kg_log_diff(struct kg_log *log, const char *diff)
     kg_text_free(&shown);
 }
 
-struct kg_log_figure kg_log_seconds(double seconds)
+struct kg_log_figure kg_log_seconds(struct kg_log *log, double seconds)
 {
     struct kg_log_figure figure = {"-"};
     struct kg_text text = {0};
@@ -131,6 +131,7 @@ struct kg_log_figure kg_log_seconds(double seconds)
         kg_text_seconds(&text, seconds);
         snprintf(figure.text, sizeof figure.text, "%s", kg_text_string(&text));
     }
+    log->text->failed |= text.failed;
     kg_text_free(&text);
     return figure;
 }
@@ -163,7 +164,7 @@ struct kg_log_figure kg_log_share(double part, double whole)
 
 void kg_log_seconds_cell(struct kg_log *log, double seconds)
 {
-    kg_text_format(log->text, " %s |", kg_log_seconds(seconds).text);
+    kg_text_format(log->text, " %s |", kg_log_seconds(log, seconds).text);
 }
 
 double kg_log_roofline(const struct kg_log *log)
@@ -234,10 +235,15 @@ static enum kg_status find_target(struct kg_log *log, struct kg_error *error)
     struct kg_op *op;
     log->target = 0;
     enum kg_status status = kg_store_text(log->store, key->op, key->definition, &text, error);
-    if (status == KG_OK && text[0] &&
-        kg_lang_parse(&arena, key->op, text, strlen(text), &file, NULL) == KG_OK &&
-        kg_lang_select(file, key->op, &op, NULL) == KG_OK && op->goal.given)
+    if (status != KG_OK || !text[0])
+        return status;
+    enum kg_status parsed = kg_lang_parse(&arena, key->op, text, strlen(text), &file, NULL);
+    if (parsed == KG_OK)
+        parsed = kg_lang_select(file, key->op, &op, NULL);
+    if (parsed == KG_OK && op->goal.given)
         log->target = op->goal.speedup;
+    if (parsed == KG_ERROR_MEMORY)
+        status = kg_error_memory(error, "the text of an op");
     kg_arena_free(&arena);
     return status;
 }

@@ -42,7 +42,7 @@ void kg_log_choice(struct kg_log *log, const char *choice);
 void kg_log_diff(struct kg_log *log, const char *diff);
 
 // "12.5 us"; "-" if it is not known.
-struct kg_log_figure kg_log_seconds(double seconds);
+struct kg_log_figure kg_log_seconds(struct kg_log *log, double seconds);
 // One time over another: "1.60" or "43%"; "-" if either is not known.
 struct kg_log_figure kg_log_ratio(double over, double under);
 struct kg_log_figure kg_log_share(double part, double whole);

@@ -69,7 +69,7 @@ static void say_current(struct kg_log *log, const struct kg_round *round, const 
         kg_log_choice(log, first ? round->choice : base);
         kg_log_say(log, ": ", "：");
     }
-    kg_text_add(log->text, kg_log_seconds(seconds).text);
+    kg_text_add(log->text, kg_log_seconds(log, seconds).text);
     say_standing(log, seconds, round->baseline);
     kg_text_add(log->text, "\n");
 }
@@ -137,11 +137,11 @@ static void say_prediction(struct kg_log *log, const struct kg_round *round)
         return;
     kg_log_say(log, "\n**Predicted and reached.** At best %s, %s times as fast",
                "\n**预期与实测**：预期最好 %s，速度为当前版本的 %s 倍",
-               kg_log_seconds(round->predicted).text,
+               kg_log_seconds(log, round->predicted).text,
                kg_log_ratio(round->before, round->predicted).text);
     if (kg_view_known(round->after))
         kg_log_say(log, "; reached %s, %s times as fast", "；实测 %s，为当前版本的 %s 倍",
-                   kg_log_seconds(round->after).text,
+                   kg_log_seconds(log, round->after).text,
                    kg_log_ratio(round->before, round->after).text);
     kg_log_say(log, ".\n", "。\n");
 }
@@ -164,7 +164,7 @@ static void say_result(struct kg_log *log, const struct kg_round *round, bool sa
     if (kg_view_known(round->after) && !same) {
         kg_log_say(log, " %s against %s in the same race, %s times as fast as that",
                    "同一轮对比中 %s，当前版本 %s，速度为其 %s 倍",
-                   kg_log_seconds(round->after).text, kg_log_seconds(round->before).text,
+                   kg_log_seconds(log, round->after).text, kg_log_seconds(log, round->before).text,
                    kg_log_ratio(round->before, round->after).text);
         say_standing(log, round->after, round->baseline);
     }

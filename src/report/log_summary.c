@@ -89,8 +89,8 @@ static void say_bounds(struct kg_log *log)
                "\nAt the bandwidth of this device the compulsory bytes take %s, at its peak rate "
                "the operations take %s.\n",
                "\n按该设备的带宽，必需数据的传输至少需要 %s；按其峰值算力，运算至少需要 %s。\n",
-               kg_log_seconds(cost->memory_seconds).text,
-               kg_log_seconds(cost->compute_seconds).text);
+               kg_log_seconds(log, cost->memory_seconds).text,
+               kg_log_seconds(log, cost->compute_seconds).text);
 }
 
 void kg_log_summary(struct kg_log *log)
