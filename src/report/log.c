@@ -183,7 +183,7 @@ bool kg_log_is_kept(const struct kg_round *round)
 
 const char *kg_log_change(const char *kind, enum kg_language language)
 {
-    static const char *const search[] = {"search of the whole space", "全空间搜索"};
+    static const char *const search[] = {"search", "搜索"};
     if (!kind[0])
         return "";
     if (strcmp(kind, "search") == 0)

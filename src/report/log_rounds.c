@@ -43,8 +43,10 @@ static const char *base_of(const struct kg_round *round, const struct kg_round *
 static const char *without_name(const char *text, const char *name)
 {
     size_t length = strlen(name);
-    bool named = length > 0 && strncmp(text, name, length) == 0 && text[length] == ':';
-    return named ? text + length + 1 + (text[length + 1] == ' ') : text;
+    if (length == 0 || strncmp(text, name, length) != 0 || !strchr(":", text[length]))
+        return text;
+    text += length;
+    return text + strspn(text, ": ");
 }
 
 // What a time is of the baseline's and of the least possible one, as far as that is known.
@@ -110,13 +112,12 @@ static void say_change(struct kg_log *log, const struct kg_round *round, bool sa
 {
     const struct kg_bottleneck_row *row = bottleneck_of(round);
     const char *english = kg_log_change(round->kind, KG_ENGLISH);
+    const char *change = without_name(round->change, english ? english : "");
     kg_log_say(log, "\n**Change and why.** ", "\n**修改方案与原因**：");
     say_kind(log, round, "");
-    if (round->change[0]) {
-        if (round->kind[0])
-            kg_log_say(log, ": ", "：");
-        kg_log_words(log, without_name(round->change, english ? english : ""));
-    }
+    if (round->kind[0] && change[0])
+        kg_log_say(log, ": ", "：");
+    kg_log_words(log, change);
     kg_log_say(log, ".", "。");
     if (row && row->advice[place_of(log)][log->language])
         kg_log_say(log, " What helps against it: %s.", "针对该瓶颈的思路：%s。",
@@ -225,12 +226,17 @@ static void say_round(struct kg_log *log, const struct kg_round *round,
     say_lesson(log, round, same);
 }
 
+// Whether a round tried this kind from the version `base`. One that found it by changing parameters
+// has measured its neighbours.
 static bool was_tried(const struct kg_log *log, const struct build *build, const char *base,
                       enum kg_change change)
 {
+    bool is_parameters = change != KG_CHANGE_GROUPING && change != KG_CHANGE_FORM;
     for (int i = build->first; i < build->end; i++) {
         const struct kg_round *round = &log->view->rounds[i];
-        if (strcmp(round->kind, kg_change_keys[change]) == 0 && strcmp(round->base, base) == 0)
+        bool found = is_parameters && round->kept && strcmp(round->choice, base) == 0;
+        if (strcmp(round->kind, kg_change_keys[change]) == 0 &&
+            (found || strcmp(round->base, base) == 0))
             return true;
     }
     return false;
