@@ -43,10 +43,10 @@ static const char *base_of(const struct kg_round *round, const struct kg_round *
 static const char *without_name(const char *text, const char *name)
 {
     size_t length = strlen(name);
-    if (length == 0 || strncmp(text, name, length) != 0 || !strchr(":", text[length]))
+    if (length == 0 || strncmp(text, name, length) != 0)
         return text;
-    text += length;
-    return text + strspn(text, ": ");
+    const char *rest = text + length;
+    return *rest == ':' || *rest == '\0' ? rest + strspn(rest, ": ") : text;
 }
 
 // What a time is of the baseline's and of the least possible one, as far as that is known.
@@ -132,16 +132,15 @@ static void say_change(struct kg_log *log, const struct kg_round *round, bool sa
     kg_text_add(log->text, "\n");
 }
 
+// What was predicted is of the race before: its ratio to a time of this one would mean little.
 static void say_prediction(struct kg_log *log, const struct kg_round *round)
 {
     if (!kg_view_known(round->predicted))
         return;
-    kg_log_say(log, "\n**Predicted and reached.** At best %s, %s times as fast",
-               "\n**预期与实测**：预期最好 %s，速度为当前版本的 %s 倍",
-               kg_log_seconds(log, round->predicted).text,
-               kg_log_ratio(round->before, round->predicted).text);
+    kg_log_say(log, "\n**Predicted and reached.** At best %s", "\n**预期与实测**：预期最好 %s",
+               kg_log_seconds(log, round->predicted).text);
     if (kg_view_known(round->after))
-        kg_log_say(log, "; reached %s, %s times as fast", "；实测 %s，为当前版本的 %s 倍",
+        kg_log_say(log, "; reached %s, %s times as fast", "；实测 %s，速度为当前版本的 %s 倍",
                    kg_log_seconds(log, round->after).text,
                    kg_log_ratio(round->before, round->after).text);
     kg_log_say(log, ".\n", "。\n");

@@ -16,10 +16,11 @@ import unittest
 import report_pages
 
 LATEST_BUILDS = 5
+MISSED = 4  # exit status: slower than the goal
 NUMBER = re.compile(r"(\d+(?:\.\d+)?(?:e[+-]\d+)?)(%| (?:ns|us|ms|s)(?![a-z]))?")
 OPS = {
     "scale": "op scale(x: f32[P, D], s: f32[P]) -> (y: f32[P, D])\n{ y[p, d] = x[p, d] * s[p] }\n"
-             "goal { speedup 0.73\nrounds 3\nverify P D = 3 5\ntune P D = 300 517 }\n",
+             "goal { speedup 73.5\nrounds 4\nverify P D = 3 5\ntune P D = 300 517 }\n",
     "sums": "op sums(x: f32[P, D]) -> (y: f32[P])\n{ y[p] = sum(d) x[p, d] }\n"
             "goal { speedup 0.51\nrounds 2\nverify P D = 3 5\ntune P D = 129 1031 }\n",
 }
@@ -142,8 +143,7 @@ class Problem:
         allowed = Allowed()
         before, after, baseline = row["before"], row["after"], row["baseline"]
         allowed.times(before, after, row["predicted"])
-        allowed.ratios((before, after), (before, row["predicted"]), (baseline, after),
-                       (baseline, before))
+        allowed.ratios((before, after), (baseline, after), (baseline, before))
         allowed.shares(self.costs + [self.rounds[-1]["roofline"]], (before, after))
         allowed.shares({row["roofline"] for row in self.rounds}, (before, after))
         allowed.numbers(row["number"], row["tried"])
@@ -196,7 +196,7 @@ class Log(unittest.TestCase):
                 path.write_text(text)
                 for _ in range(2):
                     cls.built.run("build", str(path), "--device", "host", "--rigor", "measure",
-                                  "--time", "2")
+                                  "--time", "4", statuses=(0, MISSED))
 
     @classmethod
     def tearDownClass(cls):
