@@ -74,19 +74,12 @@ static enum cli_exit show_text(struct cli *cli, const char *op)
     return CLI_DONE;
 }
 
-static bool is_folder(const char *path)
-{
-    struct stat info;
-    size_t length = strlen(path);
-    return path[length - 1] == '/' || (stat(path, &info) == 0 && S_ISDIR(info.st_mode));
-}
-
 // Of a folder, the page in it: `*path` is that file then, which the caller frees. A folder that is
 // named with a slash at its end is made.
 static enum cli_exit find_page(const char *out, char **path)
 {
     *path = NULL;
-    if (!out || !is_folder(out))
+    if (!cli_is_folder(out))
         return CLI_DONE;
     if (mkdir(out, 0777) != 0 && errno != EEXIST)
         return cli_not_written(out, errno);

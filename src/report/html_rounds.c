@@ -26,7 +26,17 @@ static const char *change_name(const char *key)
     return key;
 }
 
-// "Limited by latency: 0.4 of the bandwidth.": most diagnoses begin with the name.
+// What a text says after "NAME: ", or after the name alone; all of it if it begins otherwise.
+static const char *after_name(const char *text, const char *name)
+{
+    size_t length = strlen(name);
+    if (strncmp(text, name, length) != 0 || (text[length] && text[length] != ':'))
+        return text;
+    text += length + (text[length] == ':');
+    return text + strspn(text, " ");
+}
+
+// "Limited by latency: 0.4 of the bandwidth."
 static void add_limit(struct kg_text *page, const struct kg_round *round)
 {
     const char *said = round->diagnosis;
@@ -39,10 +49,7 @@ static void add_limit(struct kg_text *page, const struct kg_round *round)
         return;
     }
     const char *name = bottleneck_name(round->bottleneck);
-    size_t length = strlen(name);
-    if (strncmp(said, name, length) == 0 && said[length] == ':')
-        said += length + 1;
-    said += strspn(said, " ");
+    said = after_name(said, name);
     kg_text_add(page, "Limited by <b>");
     kg_html_text(page, name);
     kg_text_add(page, "</b>");
@@ -64,9 +71,10 @@ static void add_change(struct kg_text *page, const struct kg_round *round)
         kg_text_add(page, "Changed <b>");
         kg_html_text(page, name);
         kg_text_add(page, "</b>");
-        if (strcmp(round->change, name) != 0) {
+        const char *more = after_name(round->change, name);
+        if (more[0]) {
             kg_text_add(page, ": ");
-            kg_html_text(page, round->change);
+            kg_html_text(page, more);
         }
         kg_text_add(page, ". ");
     } else {

@@ -9,8 +9,8 @@
 #include <string.h>
 
 #define MOST_SECONDS 1e300 // ticks of infinitely many powers would never end
-#define NAME_HEIGHT 18  // of the label of a reference line
-#define LOGARITHMIC 6.0 // from this ratio of the largest to the least time on
+#define NAME_HEIGHT 18     // of the label of a reference line
+#define LOGARITHMIC 6.0    // from this ratio of the largest to the least time on
 
 void kg_scale_widen(struct kg_scale *scale, double seconds)
 {

@@ -30,7 +30,7 @@ class Since(unittest.TestCase):
         cls.out = cls.records.home.parent / "pages"
         # Something is slower: status 1.
         cls.said = cls.records.run("report", "--against", str(cls.old), "--out", f"{cls.out}/",
-                                   expect=1)
+                                   statuses=(1,))
         cls.page = report_pages.read((cls.out / "index.html").read_text(errors="replace"))
         cls.rows = list(cls.page.one("figure", "regressions").one("tbody").all("tr"))
 
@@ -106,7 +106,7 @@ class Since(unittest.TestCase):
         self.assertGreater(len(marked["same"]), 30)
 
     def test_the_counts_are_those_of_the_text(self):
-        text = self.records.run("report", "--against", str(self.old), expect=1)
+        text = self.records.run("report", "--against", str(self.old), statuses=(1,))
         counts = text.splitlines()[-1]
         self.assertIn(counts, self.said)
         self.assertIn(counts, self.page.one("figure", "regressions").text())
