@@ -58,6 +58,7 @@ struct cli_options {
     const char *protocol;
     const char *export_path;
     bool json;
+    bool text;
     bool nearest;
     bool launcher;
     bool sanitize;
@@ -97,10 +98,10 @@ enum cli_option {
     CLI_BUNDLE = 1 << 17, // --out, of a folder
     CLI_PACKED = 1 << 19, // --out, likewise
     CLI_DEFINITION = 1 << 20,
-    CLI_DRAFT = 1 << 21, // --out, --time, --yes, --force
-    CLI_AGAINST = 1 << 22,
-    CLI_LOG = 1 << 23,   // --out, of a file or a folder
-    CLI_ALONE = 1 << 18, // no option: the command has no context, and opens no records
+    CLI_DRAFT = 1 << 21,   // --out, --time, --yes, --force
+    CLI_AGAINST = 1 << 22, // --against, --text
+    CLI_LOG = 1 << 23,     // --out, of a file or a folder
+    CLI_ALONE = 1 << 18,   // no option: the command has no context, and opens no records
 };
 
 struct cli {
@@ -163,6 +164,8 @@ enum cli_exit cli_read_input(const char *path, size_t limit, char **bytes, size_
 // Reports that a file, or standard output, could not be written, and the reason (an errno).
 enum cli_exit cli_not_written(const char *path, int why);
 enum cli_exit cli_write_file(const char *path, const char *bytes, size_t length);
+// A folder that exists, or a name that ends as only a folder's does. NULL is none.
+bool cli_is_folder(const char *path);
 // The op, device and problem that the options name. cli_close destroys them.
 struct cli_subject {
     struct kg_op *op;

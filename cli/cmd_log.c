@@ -3,19 +3,6 @@
 
 #include "commands.h"
 
-#include <string.h>
-#include <sys/stat.h>
-
-// A folder that exists, or a name that ends as only a folder's does.
-static bool is_folder(const char *path)
-{
-    struct stat about;
-    size_t length = path ? strlen(path) : 0;
-    if (length == 0)
-        return false;
-    return path[length - 1] == '/' || (stat(path, &about) == 0 && S_ISDIR(about.st_mode));
-}
-
 static enum cli_exit write_folder(struct cli *cli, const char *op)
 {
     char *paths = NULL;
@@ -34,7 +21,7 @@ enum cli_exit cli_log(struct cli *cli)
 {
     char *text;
     const char *op = cli->options.word_count ? cli->options.words[0] : NULL;
-    if (is_folder(cli->options.folder))
+    if (cli_is_folder(cli->options.folder))
         return write_folder(cli, op);
     enum kg_status status = kg_log_document(cli->context, op, cli->options.language, &text);
     return cli_print(cli, status, text);

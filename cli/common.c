@@ -203,6 +203,15 @@ enum cli_exit cli_read_file(const char *path, char **text, size_t *length)
     return cli_read_input(path, LARGEST_TEXT, text, length);
 }
 
+bool cli_is_folder(const char *path)
+{
+    struct stat about;
+    size_t length = path ? strlen(path) : 0;
+    if (length == 0)
+        return false;
+    return path[length - 1] == '/' || (stat(path, &about) == 0 && S_ISDIR(about.st_mode));
+}
+
 enum cli_exit cli_write_file(const char *path, const char *bytes, size_t length)
 {
     struct output output;

@@ -196,17 +196,25 @@ const struct cli_command cli_commands[] = {
      "  kernelgen log bias_relu --lang zh --out optimization_log.md\n"
      "  kernelgen log bias_relu --out records/bias_relu/\n",
      CLI_LOG | CLI_LANG, 0, 1, NULL, NULL, cli_log},
-    {"report", "[OP] [--out FILE.html] [--against OLD.jsonl]",
-     "the records as one HTML page, with plots",
-     "All records, or those of one op: the chosen kernel against roofline and baseline, its\n"
-     "verdict, the rounds, the fastest candidates, and what was dropped and why. The page needs "
-     "no\n"
-     "other file, and can be sorted and filtered. docs/report.md explains it.\n\n"
+    {"report", "[OP] [--out FILE.html|DIR/] [--text] [--against OLD.jsonl]",
+     "the records as one HTML page, with plots, or as text",
+     "All records, or those of one op: one roofline of all problems, predicted against measured\n"
+     "times, speed-ups by shape; of each problem the chosen kernel against roofline and baseline,\n"
+     "its verdict, the rounds, the fastest candidates, and what was dropped and why. The page "
+     "needs\n"
+     "no other file, and can be sorted and filtered. In a folder it is named index.html.\n"
+     "docs/report.md explains it.\n\n"
+     "With --text the figures are drawn in the terminal: as wide as it is or as COLUMNS says, in\n"
+     "ASCII unless the locale is UTF-8, without colour unless it is a terminal and NO_COLOR is "
+     "empty.\n\n"
      "With --against, what got slower or faster by more than noise since that file was written by\n"
-     "'kernelgen wisdom export'; exit status 1 if something got slower.\n\n"
+     "'kernelgen wisdom export'; exit status 1 if something got slower. It is text, or JSON; with\n"
+     "--out the page has it as a table, and marks it in the list.\n\n"
      "  kernelgen report --out report.html\n"
      "  kernelgen report softmax --out softmax.html\n"
-     "  kernelgen report --against last_week.jsonl\n",
+     "  kernelgen report --text | less -R\n"
+     "  kernelgen report --against last_week.jsonl\n"
+     "  kernelgen report --against last_week.jsonl --out pages/\n",
      CLI_OUT | CLI_JSON | CLI_AGAINST, 0, 1, NULL, NULL, cli_report},
     {"devices", "", "what this machine has, and what it lacks",
      "  kernelgen devices\n  kernelgen devices --json\n", CLI_JSON | CLI_THREADS, 0, 0, NULL, NULL,

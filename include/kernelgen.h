@@ -600,6 +600,14 @@ KG_API enum kg_status kg_log_folder(struct kg_context *context, const char *op,
 // KG_ERROR_ARGUMENT, which names those that have some.
 KG_API enum kg_status kg_report(struct kg_context *context, const char *op, char **summary,
                                 char **text);
+// The figures of that page as text for a terminal of so many columns (40 to 200), in UTF-8 or in
+// ASCII, with escape sequences for colours or without; of one op also its rounds.
+KG_API enum kg_status kg_report_text(struct kg_context *context, const char *op, int columns,
+                                     bool utf8, bool colour, char **text);
+// The same page with marks at what got slower or faster since a file of wisdom was exported, and a
+// table of it on top. `*slower`: something got slower.
+KG_API enum kg_status kg_report_since(struct kg_context *context, const char *path, const char *op,
+                                      bool *slower, char **summary, char **text);
 // What is on record now beside a file of wisdom that was exported earlier: which problems got
 // slower or faster by more than noise, as text or JSON. `*slower`: some did.
 KG_API enum kg_status kg_report_against(struct kg_context *context, const char *path,

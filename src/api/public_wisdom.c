@@ -4,6 +4,7 @@
 #include "report/html.h"
 #include "report/recorded.h"
 #include "report/regression.h"
+#include "report/terminal.h"
 
 #include <string.h>
 
@@ -62,6 +63,24 @@ enum kg_status kg_wisdom_forget(struct kg_context *context, const char *op, int 
     return status ? status : kg_store_forget(context->session.store, op, count, &context->error);
 }
 
+// The summary may not be wanted.
+static enum kg_status give_page(struct kg_context *context, enum kg_status status,
+                                struct kg_text *line, char **summary, struct kg_text *page,
+                                char **text)
+{
+    status = kg_api_give(context, status, page, text);
+    if (!summary) {
+        kg_text_free(line);
+        return status;
+    }
+    status = kg_api_give(context, status, line, summary);
+    if (status != KG_OK) {
+        kg_text_release(*text);
+        *text = NULL;
+    }
+    return status;
+}
+
 enum kg_status kg_report(struct kg_context *context, const char *op, char **summary, char **text)
 {
     struct kg_text line = {0}, page = {0};
@@ -70,32 +89,35 @@ enum kg_status kg_report(struct kg_context *context, const char *op, char **summ
         return status;
     status = kg_api_records(context);
     if (status == KG_OK)
-        status = kg_report_html(context->session.store, op, &line, &page, &context->error);
-    status = kg_api_give(context, status, &page, text);
-    if (!summary) {
-        kg_text_free(&line);
-        return status;
-    }
-    status = kg_api_give(context, status, &line, summary);
-    if (status != KG_OK) {
-        kg_text_release(*text);
-        *text = NULL;
-    }
-    return status;
+        status = kg_report_html(context->session.store, op, NULL, &line, &page, &context->error);
+    return give_page(context, status, &line, summary, &page, text);
 }
 
-enum kg_status kg_report_against(struct kg_context *context, const char *path, const char *op,
-                                 bool json, bool *slower, char **text)
+enum kg_status kg_report_text(struct kg_context *context, const char *op, int columns, bool utf8,
+                              bool colour, char **text)
 {
-    struct kg_text written = {0}, strangers = {0};
+    struct kg_text written = {0};
+    const struct kg_terminal terminal = {columns, utf8, colour};
+    enum kg_status status = KG_API_NEEDS(context, context, text);
+    if (status != KG_OK)
+        return status;
+    status = kg_api_records(context);
+    if (status == KG_OK)
+        status =
+            kg_report_terminal(context->session.store, op, &terminal, &written, &context->error);
+    return kg_api_give(context, status, &written, text);
+}
+
+// The records beside those of a file. The caller frees the comparison.
+static enum kg_status compare_with(struct kg_context *context, const char *path, const char *op,
+                                   struct kg_comparison *comparison)
+{
+    struct kg_text strangers = {0};
     struct kg_store *then = NULL;
     struct kg_device *device;
     struct kg_key here;
-    enum kg_status status = KG_API_NEEDS(context, context, path, slower, text);
-    if (status != KG_OK)
-        return status;
-    *slower = false;
-    status = kg_api_records(context);
+    *comparison = (struct kg_comparison){0};
+    enum kg_status status = kg_api_records(context);
     if (status == KG_OK)
         status = kg_recorded_require(context->session.store, op, &context->error);
     if (status == KG_OK)
@@ -105,9 +127,41 @@ enum kg_status kg_report_against(struct kg_context *context, const char *path, c
         status = kg_store_open_file(path, &here, &then, &strangers, &context->error);
     }
     if (status == KG_OK)
-        status = kg_report_regressions(context->session.store, then, op, json, slower, &written,
-                                       &context->error);
+        status = kg_comparison_make(context->session.store, then, op, comparison, &context->error);
     kg_store_close(then);
     kg_text_free(&strangers);
+    return status;
+}
+
+enum kg_status kg_report_since(struct kg_context *context, const char *path, const char *op,
+                               bool *slower, char **summary, char **text)
+{
+    struct kg_text line = {0}, page = {0};
+    struct kg_comparison comparison;
+    enum kg_status status = KG_API_NEEDS(context, context, path, slower, text);
+    if (status != KG_OK)
+        return status;
+    status = compare_with(context, path, op, &comparison);
+    if (status == KG_OK)
+        status =
+            kg_report_html(context->session.store, op, &comparison, &line, &page, &context->error);
+    *slower = status == KG_OK && comparison.counts[KG_SINCE_SLOWER] > 0;
+    kg_comparison_free(&comparison);
+    return give_page(context, status, &line, summary, &page, text);
+}
+
+enum kg_status kg_report_against(struct kg_context *context, const char *path, const char *op,
+                                 bool json, bool *slower, char **text)
+{
+    struct kg_text written = {0};
+    struct kg_comparison comparison;
+    enum kg_status status = KG_API_NEEDS(context, context, path, slower, text);
+    if (status != KG_OK)
+        return status;
+    status = compare_with(context, path, op, &comparison);
+    if (status == KG_OK)
+        kg_comparison_write(&comparison, json, &written);
+    *slower = status == KG_OK && comparison.counts[KG_SINCE_SLOWER] > 0;
+    kg_comparison_free(&comparison);
     return kg_api_give(context, status, &written, text);
 }

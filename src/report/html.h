@@ -4,25 +4,32 @@
 #ifndef KG_REPORT_HTML_H
 #define KG_REPORT_HTML_H
 
+#include "report/html_text.h"
+#include "report/regression.h"
 #include "report/view.h"
 
-// The page for one op, or for all (NULL). `summary` receives what it shows in one line: "24
-// problems of 12 ops on 2 devices". Without records both say so; an op without records is
-// KG_ERROR_ARGUMENT.
-enum kg_status kg_report_html(struct kg_store *store, const char *op, struct kg_text *summary,
+// The page for one op, or for all (NULL). With a comparison (else NULL) it marks what got slower or
+// faster. `summary` receives what it shows in one line: "24 problems of 12 ops on 2 devices".
+// Without records both say so; an op without records is KG_ERROR_ARGUMENT.
+enum kg_status kg_report_html(struct kg_store *store, const char *op,
+                              const struct kg_comparison *comparison, struct kg_text *summary,
                               struct kg_text *page, struct kg_error *error);
 
-// Any bytes as text of an element or of a quoted attribute.
-void kg_html_text(struct kg_text *page, const char *string);
-// "12.5 us", or a dash when nothing was measured.
-void kg_html_seconds(struct kg_text *page, double seconds);
-
 // One problem: a line with its result, which opens to everything that is known of it.
-void kg_html_card(struct kg_text *page, const struct kg_view *view, int number, bool open);
+// `since` is what an earlier date has of it; NULL: nothing.
+void kg_html_card(struct kg_text *page, const struct kg_view *view, const struct kg_since *since,
+                  int number, bool open);
+// What got slower or faster, as a table above the list.
+void kg_html_since(struct kg_text *page, const struct kg_overview *overview);
 
 // plot.c: the time of each round against baseline and roofline; the fastest candidates as bars.
 void kg_html_rounds(struct kg_text *page, const struct kg_view *view);
 void kg_html_candidates(struct kg_text *page, const struct kg_view *view);
+
+// The best time so far over the candidates measured.
+void kg_html_progress(struct kg_text *page, const struct kg_view *view);
+// The rounds in words, and how the plain search compares with the end of the loop.
+void kg_html_story(struct kg_text *page, const struct kg_view *view);
 
 extern const char *const kg_html_style;
 extern const char *const kg_html_script;

@@ -29,7 +29,8 @@ static const struct appearance verdicts[] = {
 
 static void add_ratio(struct kg_text *page, double ratio)
 {
-    kg_text_format(page, "%.*f&times; ", ratio < 9.995 ? 2 : ratio < 99.95 ? 1 : 0, ratio);
+    kg_label_ratio(page, ratio);
+    kg_text_add(page, "&times; ");
 }
 
 static void add_appearance(struct kg_text *page, const struct appearance *appearance, double ratio)
@@ -89,7 +90,26 @@ static void add_meter(struct kg_text *page, int share)
         kg_text_add(page, "&ndash;");
 }
 
-static void add_line(struct kg_text *page, const struct kg_view *view)
+// How a change since an earlier date is shown; what is the same is not.
+static const struct appearance changes[KG_SINCE_COUNT] = {
+    [KG_SINCE_SLOWER] = {"loss", "&#9660;", "slower than before"},
+    [KG_SINCE_FASTER] = {"gain", "&#9650;", "faster than before"},
+};
+
+static void add_change(struct kg_text *page, const struct kg_since *since)
+{
+    if (!since || !changes[since->change].class)
+        return;
+    kg_text_add(page, "<small class=\"since\">");
+    add_appearance(page, &changes[since->change], 0);
+    kg_text_add(page, ": ");
+    kg_html_seconds(page, since->then.seconds);
+    kg_text_add(page, ", now ");
+    kg_html_seconds(page, since->now.seconds);
+    kg_text_add(page, "</small>");
+}
+
+static void add_line(struct kg_text *page, const struct kg_view *view, const struct kg_since *since)
 {
     const struct kg_key *key = view->key;
     kg_text_add(page, "<summary><h3>");
@@ -99,7 +119,9 @@ static void add_line(struct kg_text *page, const struct kg_view *view)
     if (key->dtypes[0] && key->sizes[0])
         kg_text_add(page, ", ");
     kg_html_text(page, key->sizes);
-    kg_text_add(page, "</small></h3>\n<span class=\"time number\">");
+    kg_text_add(page, "</small>");
+    add_change(page, since);
+    kg_text_add(page, "</h3>\n<span class=\"time number\">");
     kg_html_seconds(page, view->seconds);
     kg_text_add(page, "</span><span class=\"ratio number\">");
     add_appearance(page, &results[kg_view_result(view)], kg_view_ratio(view));
@@ -192,36 +214,6 @@ static void add_choice(struct kg_text *page, const struct kg_view *view)
     kg_text_add(page, "</span></p>\n");
 }
 
-static void add_rounds(struct kg_text *page, const struct kg_view *view)
-{
-    if (view->round_count == 0)
-        return;
-    kg_text_add(page, "<details><summary>Rounds</summary>\n<table>\n<thead><tr>"
-                      "<th class=\"number\">round</th><th class=\"number\">time</th>"
-                      "<th class=\"number\">baseline</th><th>diagnosis</th><th>change</th>"
-                      "<th>result</th></tr></thead>\n<tbody>\n");
-    for (int i = 0; i < view->round_count; i++) {
-        const struct kg_round *round = &view->rounds[i];
-        kg_text_format(page,
-                       "<tr><td class=\"number\" data-label=\"round\">%d</td>"
-                       "<td class=\"number\" data-label=\"time\">",
-                       round->number);
-        kg_html_seconds(page, round->after);
-        kg_text_add(page, "</td><td class=\"number\" data-label=\"baseline\">");
-        kg_html_seconds(page, round->baseline);
-        kg_text_add(page, "</td><td data-label=\"diagnosis\">");
-        kg_html_text(page, round->diagnosis);
-        kg_text_add(page, "</td><td data-label=\"change\">");
-        kg_html_text(page, round->change);
-        kg_text_add(page, "<br><code>");
-        kg_html_text(page, round->choice);
-        kg_text_add(page, "</code></td><td data-label=\"result\">");
-        kg_html_text(page, round->result);
-        kg_text_add(page, "</td></tr>\n");
-    }
-    kg_text_add(page, "</tbody></table></details>\n");
-}
-
 static void add_dropped_row(struct kg_text *page, const struct kg_outcome *outcome, bool failed)
 {
     kg_text_format(page,
@@ -287,17 +279,21 @@ static void add_conditions(struct kg_text *page, const struct kg_view *view)
     kg_text_add(page, "</p>\n");
 }
 
-void kg_html_card(struct kg_text *page, const struct kg_view *view, int number, bool open)
+void kg_html_card(struct kg_text *page, const struct kg_view *view, const struct kg_since *since,
+                  int number, bool open)
 {
     kg_text_format(page, "<details class=\"card\" id=\"p%d\"%s", number, open ? " open" : "");
     add_sort_keys(page, view, number);
+    if (since)
+        kg_text_format(page, " data-since=\"%s\"", kg_since_names[since->change]);
     kg_text_add(page, ">\n");
-    add_line(page, view);
+    add_line(page, view, since);
     add_figures(page, view);
     add_choice(page, view);
     kg_html_rounds(page, view);
+    kg_html_story(page, view);
     kg_html_candidates(page, view);
-    add_rounds(page, view);
+    kg_html_progress(page, view);
     add_dropped(page, &view->outcomes);
     add_conditions(page, view);
     kg_text_add(page, "</details>\n");

@@ -65,11 +65,21 @@ const char *const kg_html_script =
     "form.addEventListener('input', update);\n"
     "form.addEventListener('submit', event => event.preventDefault());\n"
     "field.all.addEventListener('click', () => openAll(!cards.every(card => card.open)));\n"
+    "// A link of a figure opens the card it leads to, and shows it whatever is filtered.\n"
+    "function follow() {\n"
+    "  const card = cards.find(card => '#' + card.id === location.hash);\n"
+    "  if (!card) return;\n"
+    "  if (card.hidden) { form.reset(); update(); }\n"
+    "  card.open = true;\n"
+    "  card.scrollIntoView();\n"
+    "}\n"
+    "addEventListener('hashchange', follow);\n"
     "addEventListener('beforeprint', () => openAll(true));\n"
     "form.hidden = false;\n"
     "field.all.textContent = cards.every(card => card.open) ? 'Close all' : 'Open all';\n"
     "update();\n"
+    "follow();\n"
     "})();\n";
 
 // A test says what it should be.
-const char *const kg_html_script_hash = "VNps06HDKXApbwaD2rPUPldCtV65JpmPNrflc19gioA=";
+const char *const kg_html_script_hash = "k2leBnDVas9/WbtntAj3UoYEvfztzQquJRbjCf593Ko=";

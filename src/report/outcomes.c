@@ -72,21 +72,27 @@ static bool is_comparable(const struct kg_outcome *outcome)
            outcome->estimate > 0;
 }
 
-double kg_outcomes_order(const struct kg_outcomes *outcomes)
+struct kg_order kg_outcomes_pairs(const struct kg_outcomes *outcomes)
 {
-    double pairs = 0, right = 0;
+    struct kg_order order = {0};
     for (int i = 0; i < outcomes->count; i++)
-        for (int k = 0; k < i; k++) {
+        for (int k = 0; k < i && is_comparable(&outcomes->list[i]); k++) {
             const struct kg_outcome *a = &outcomes->list[i], *b = &outcomes->list[k];
             double slower = a->timing.median - b->timing.median;
             double spread = a->timing.spread + b->timing.spread;
-            if (!is_comparable(a) || !is_comparable(b) || fabs(slower) <= spread)
+            if (!is_comparable(b) || fabs(slower) <= spread)
                 continue;
             double expected = slower > 0 ? a->estimate - b->estimate : b->estimate - a->estimate;
-            right += expected > 0 ? 1 : expected == 0 ? 0.5 : 0;
-            pairs++;
+            order.right += expected > 0 ? 1 : expected == 0 ? 0.5 : 0;
+            order.pairs++;
         }
-    return pairs > 0 ? right / pairs : -1;
+    return order;
+}
+
+double kg_outcomes_order(const struct kg_outcomes *outcomes)
+{
+    struct kg_order order = kg_outcomes_pairs(outcomes);
+    return order.pairs > 0 ? order.right / order.pairs : -1;
 }
 
 static bool has_estimates(const struct kg_outcomes *outcomes)

@@ -18,8 +18,13 @@ enum kg_status kg_outcomes_collect(struct kg_store *store, const struct kg_key *
                                    struct kg_outcomes *outcomes, struct kg_error *error);
 void kg_outcomes_free(struct kg_outcomes *outcomes);
 
-// Of the pairs of measured outcomes that differ by more than their spreads, the fraction that the
-// estimates order correctly; below 0: there is no such pair.
+// The pairs of measured outcomes that differ by more than their spreads, and how many of them the
+// estimates order correctly: a half if they are equal.
+struct kg_order {
+    double pairs, right;
+};
+struct kg_order kg_outcomes_pairs(const struct kg_outcomes *outcomes);
+// The right ones as a fraction; below 0: there is no such pair.
 double kg_outcomes_order(const struct kg_outcomes *outcomes);
 
 // What a table shows besides the outcomes.

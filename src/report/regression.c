@@ -2,7 +2,6 @@
 
 #include "report/regression.h"
 
-#include "base/arena.h"
 #include "base/json.h"
 
 #include <math.h>
@@ -11,21 +10,12 @@
 
 #define LEAST_CHANGE 0.02 // of the earlier time: clocks and placement move medians by that much
 
-enum fate { SLOWER, FASTER, SAME, GONE, FATE_COUNT };
-static const char *const fate_names[FATE_COUNT] = {"slower", "faster", "same", "gone"};
+const char *const kg_since_names[KG_SINCE_COUNT] = {"slower", "faster", "same", "gone"};
 
-struct side {
-    double seconds; // 0: nothing was measured
-    double spread;
-    const char *driver, *compiler, *date;
-};
-
+// Of one of both stores.
 struct problem {
     struct kg_key key;
-    struct side own; // of the store that it was read from
-    struct side now; // of an earlier one: what became of it
-    enum fate fate;
-    double noise;
+    struct kg_since_side own;
     bool seen; // of the records now: it is in the earlier ones
 };
 
@@ -73,7 +63,7 @@ static void add_key(void *user, const struct kg_key *key)
 // The first one that is visited is the fastest.
 static void take_fastest(void *user, const struct kg_outcome *outcome)
 {
-    struct side *side = user;
+    struct kg_since_side *side = user;
     if (outcome->kind != KG_OUTCOME_MEASURED || side->seconds > 0)
         return;
     side->seconds = outcome->timing.median;
@@ -81,10 +71,11 @@ static void take_fastest(void *user, const struct kg_outcome *outcome)
 }
 
 static enum kg_status read_side(struct kg_store *store, const struct kg_key *key, bool measured,
-                                struct kg_arena *arena, struct side *side, struct kg_error *error)
+                                struct kg_arena *arena, struct kg_since_side *side,
+                                struct kg_error *error)
 {
     struct kg_wisdom wisdom;
-    *side = (struct side){.driver = key->driver, .compiler = key->compiler, .date = ""};
+    *side = (struct kg_since_side){.driver = key->driver, .compiler = key->compiler, .date = ""};
     enum kg_status status = measured ? kg_store_each(store, key, take_fastest, side, error) : KG_OK;
     if (status != KG_OK)
         return status;
@@ -123,23 +114,25 @@ static bool is_same_problem(const struct kg_key *a, const struct kg_key *b)
 }
 
 // Finds the problem among the records of now, and says what became of it.
-static void judge(struct problem *problem, struct problems *now)
+static struct kg_since judge(const struct problem *problem, struct problems *now)
 {
+    struct kg_since since = {.key = problem->key, .then = problem->own, .change = KG_SINCE_GONE};
     for (int i = 0; i < now->count; i++) {
         struct problem *other = &now->items[i];
         if (!is_same_problem(&problem->key, &other->key) || other->own.seconds <= 0)
             continue;
         other->seen = true;
-        if (problem->now.seconds <= 0 || strcmp(other->own.date, problem->now.date) > 0)
-            problem->now = other->own;
+        if (since.now.seconds <= 0 || strcmp(other->own.date, since.now.date) > 0)
+            since.now = other->own;
     }
-    problem->fate = GONE;
-    if (problem->now.seconds <= 0)
-        return;
-    double change = problem->now.seconds - problem->own.seconds;
-    problem->noise =
-        fmax(problem->own.spread + problem->now.spread, LEAST_CHANGE * problem->own.seconds);
-    problem->fate = change > problem->noise ? SLOWER : -change > problem->noise ? FASTER : SAME;
+    if (since.now.seconds <= 0)
+        return since;
+    double change = since.now.seconds - since.then.seconds;
+    since.noise = fmax(since.then.spread + since.now.spread, LEAST_CHANGE * since.then.seconds);
+    since.change = change > since.noise    ? KG_SINCE_SLOWER
+                   : -change > since.noise ? KG_SINCE_FASTER
+                                           : KG_SINCE_SAME;
+    return since;
 }
 
 static void add_microseconds(struct kg_text *text, double seconds)
@@ -153,44 +146,44 @@ static void add_changed(struct kg_text *text, const char *what, const char *then
         kg_text_format(text, "        %s: %s, now %s\n", what, then, now);
 }
 
-static void add_line(struct kg_text *text, const struct problem *problem)
+static void add_line(struct kg_text *text, const struct kg_since *problem)
 {
     const struct kg_key *key = &problem->key;
-    kg_text_format(text, "%-8s%s", fate_names[problem->fate], key->op);
+    kg_text_format(text, "%-8s%s", kg_since_names[problem->change], key->op);
     if (*key->dtypes)
         kg_text_format(text, " %s", key->dtypes);
     kg_text_format(text, " %s%s%s on %s: ", key->sizes,
                    strcmp(key->layout, "contiguous") ? " " : "",
                    strcmp(key->layout, "contiguous") ? key->layout : "", key->device);
-    add_microseconds(text, problem->own.seconds);
-    if (problem->fate == GONE) {
+    add_microseconds(text, problem->then.seconds);
+    if (problem->change == KG_SINCE_GONE) {
         kg_text_add(text, ", not on record now\n");
         return;
     }
     kg_text_add(text, ", now ");
     add_microseconds(text, problem->now.seconds);
-    kg_text_format(text, " (x%.3f, noise ", problem->now.seconds / problem->own.seconds);
+    kg_text_format(text, " (x%.3f, noise ", problem->now.seconds / problem->then.seconds);
     add_microseconds(text, problem->noise);
     kg_text_add(text, ")\n");
-    add_changed(text, "driver", problem->own.driver, problem->now.driver);
-    add_changed(text, "compiler", problem->own.compiler, problem->now.compiler);
+    add_changed(text, "driver", problem->then.driver, problem->now.driver);
+    add_changed(text, "compiler", problem->then.compiler, problem->now.compiler);
 }
 
-static void json_line(struct kg_json *json, const struct problem *problem)
+static void json_line(struct kg_json *json, const struct kg_since *problem)
 {
     const struct kg_key *key = &problem->key;
-    bool known = problem->fate != GONE;
+    bool known = problem->change != KG_SINCE_GONE;
     kg_json_begin_object(json, NULL);
-    kg_json_text(json, "state", fate_names[problem->fate]);
+    kg_json_text(json, "state", kg_since_names[problem->change]);
     kg_json_text(json, "op", key->op);
     kg_json_text(json, "dtypes", key->dtypes);
     kg_json_text(json, "sizes", key->sizes);
     kg_json_text(json, "layout", key->layout);
     kg_json_text(json, "device", key->device);
     kg_json_text(json, "protocol", key->protocol);
-    kg_json_number(json, "then_seconds", problem->own.seconds);
-    kg_json_text(json, "then_driver", problem->own.driver);
-    kg_json_text(json, "then_compiler", problem->own.compiler);
+    kg_json_number(json, "then_seconds", problem->then.seconds);
+    kg_json_text(json, "then_driver", problem->then.driver);
+    kg_json_text(json, "then_compiler", problem->then.compiler);
     if (known) {
         kg_json_number(json, "now_seconds", problem->now.seconds);
         kg_json_text(json, "now_driver", problem->now.driver);
@@ -200,59 +193,93 @@ static void json_line(struct kg_json *json, const struct problem *problem)
     kg_json_end_object(json);
 }
 
-static void write_text(struct kg_text *text, const struct problems *then,
-                       const int counts[FATE_COUNT], int added)
-{
-    for (int fate = 0; fate < FATE_COUNT; fate++)
-        for (int i = 0; i < then->count; i++)
-            if ((int)then->items[i].fate == fate)
-                add_line(text, &then->items[i]);
-    kg_text_format(text,
-                   "%d slower, %d faster, %d the same within noise, %d not on record now, %d new\n",
-                   counts[SLOWER], counts[FASTER], counts[SAME], counts[GONE], added);
-}
-
-static void write_json(struct kg_text *text, const struct problems *then,
-                       const int counts[FATE_COUNT], int added)
+static void write_json(struct kg_text *text, const struct kg_comparison *comparison)
 {
     struct kg_json json = {.text = text};
     kg_json_begin_object(&json, NULL);
-    for (int fate = 0; fate < FATE_COUNT; fate++)
-        kg_json_integer(&json, fate_names[fate], counts[fate]);
-    kg_json_integer(&json, "new", added);
+    for (int change = 0; change < KG_SINCE_COUNT; change++)
+        kg_json_integer(&json, kg_since_names[change], comparison->counts[change]);
+    kg_json_integer(&json, "new", comparison->added);
     kg_json_begin_array(&json, "problems");
-    for (int i = 0; i < then->count; i++)
-        json_line(&json, &then->items[i]);
+    for (int i = 0; i < comparison->count; i++)
+        json_line(&json, &comparison->list[i]);
     kg_json_end_array(&json);
     kg_json_end_object(&json);
     kg_text_add(text, "\n");
 }
 
-enum kg_status kg_report_regressions(struct kg_store *now, struct kg_store *then, const char *op,
-                                     bool json, bool *slower, struct kg_text *text,
-                                     struct kg_error *error)
+void kg_comparison_count(const struct kg_comparison *comparison, struct kg_text *text)
 {
-    struct kg_arena arena = {0};
-    struct problems before = {.arena = &arena, .op = op}, after = {.arena = &arena, .op = op};
-    int counts[FATE_COUNT] = {0}, added = 0;
-    *slower = false;
+    const int *counts = comparison->counts;
+    kg_text_format(text,
+                   "%d slower, %d faster, %d the same within noise, %d not on record now, %d new",
+                   counts[KG_SINCE_SLOWER], counts[KG_SINCE_FASTER], counts[KG_SINCE_SAME],
+                   counts[KG_SINCE_GONE], comparison->added);
+}
+
+void kg_comparison_write(const struct kg_comparison *comparison, bool json, struct kg_text *text)
+{
+    if (json) {
+        write_json(text, comparison);
+        return;
+    }
+    for (int change = 0; change < KG_SINCE_COUNT; change++)
+        for (int i = 0; i < comparison->count; i++)
+            if ((int)comparison->list[i].change == change)
+                add_line(text, &comparison->list[i]);
+    kg_comparison_count(comparison, text);
+    kg_text_add(text, "\n");
+}
+
+static bool compare(const struct problems *before, struct problems *after,
+                    struct kg_comparison *comparison)
+{
+    struct kg_since *list =
+        KG_NEW_ARRAY(&comparison->arena, before->count ? before->count : 1, struct kg_since);
+    for (int i = 0; i < before->count && list; i++) {
+        list[i] = judge(&before->items[i], after);
+        comparison->counts[list[i].change]++;
+    }
+    for (int i = 0; i < after->count; i++)
+        comparison->added += !after->items[i].seen && after->items[i].own.seconds > 0;
+    comparison->list = list;
+    comparison->count = before->count;
+    return list;
+}
+
+enum kg_status kg_comparison_make(struct kg_store *now, struct kg_store *then, const char *op,
+                                  struct kg_comparison *comparison, struct kg_error *error)
+{
+    *comparison = (struct kg_comparison){0};
+    struct kg_arena *arena = &comparison->arena;
+    struct problems before = {.arena = arena, .op = op}, after = {.arena = arena, .op = op};
     enum kg_status status = read_all(then, false, &before, error);
     if (status == KG_OK)
         status = read_all(now, true, &after, error);
-    if (status == KG_OK && arena.failed)
+    if (status == KG_OK && (arena->failed || !compare(&before, &after, comparison)))
         status = kg_error_memory(error, "the records to compare");
-    if (status == KG_OK) {
-        for (int i = 0; i < before.count; i++) {
-            judge(&before.items[i], &after);
-            counts[before.items[i].fate]++;
-        }
-        for (int i = 0; i < after.count; i++)
-            added += !after.items[i].seen && after.items[i].own.seconds > 0;
-        *slower = counts[SLOWER] > 0;
-        (json ? write_json : write_text)(text, &before, counts, added);
-    }
     free(before.items);
     free(after.items);
-    kg_arena_free(&arena);
+    if (status != KG_OK)
+        kg_comparison_free(comparison);
     return status;
+}
+
+void kg_comparison_free(struct kg_comparison *comparison)
+{
+    kg_arena_free(&comparison->arena);
+    *comparison = (struct kg_comparison){0};
+}
+
+const struct kg_since *kg_comparison_find(const struct kg_comparison *comparison,
+                                          const struct kg_key *key)
+{
+    for (int i = 0; i < comparison->count; i++) {
+        const struct kg_since *since = &comparison->list[i];
+        if (since->change != KG_SINCE_GONE && is_same_problem(&since->key, key) &&
+            strcmp(since->now.driver, key->driver) == 0 &&
+            strcmp(since->now.compiler, key->compiler) == 0)
+            return since;
+    }
+    return NULL;
 }

@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SAME 1.01 // times closer than this are the same
+#define WITHIN 1.02 // of the best: a search that stopped there would have lost nothing
+#define SAME 1.01   // times closer than this are the same
 
 struct collecting {
     struct kg_view *view;
@@ -50,6 +51,27 @@ static void collect_round(void *user, const struct kg_round *round)
     copy->date = keep(view, round->date);
 }
 
+static void collect_try(void *user, const struct kg_outcome *outcome)
+{
+    struct collecting *collecting = user;
+    struct kg_view *view = collecting->view;
+    if (outcome->kind != KG_OUTCOME_MEASURED || outcome->final ||
+        !kg_view_known(outcome->timing.median))
+        return;
+    if (view->try_count == view->try_capacity) {
+        int capacity = view->try_capacity ? view->try_capacity * 2 : 64;
+        struct kg_try *list = realloc(view->tries, (size_t)capacity * sizeof *list);
+        if (!list) {
+            collecting->failed = true;
+            return;
+        }
+        view->tries = list;
+        view->try_capacity = capacity;
+    }
+    view->tries[view->try_count++] =
+        (struct kg_try){outcome->timing.median, outcome->timing.abandoned};
+}
+
 // The wisdom, else the fastest candidate that was not abandoned, else the fastest round.
 static enum kg_status find_choice(struct kg_store *store, struct kg_view *view,
                                   struct kg_error *error)
@@ -60,6 +82,8 @@ static enum kg_status find_choice(struct kg_store *store, struct kg_view *view,
         view->choice = keep(view, wisdom.choice);
         view->rigor = kg_rigor_names[wisdom.rigor];
         view->seconds = wisdom.seconds;
+        if (kg_view_known(wisdom.seconds) && kg_view_known(wisdom.spread))
+            view->spread = wisdom.spread / wisdom.seconds;
         view->seed = wisdom.seed;
         kg_wisdom_free(&wisdom);
         return KG_OK;
@@ -129,6 +153,43 @@ static void find_verdict(struct kg_view *view)
         view->seed = view->judged->verdict.seed;
 }
 
+// Estimates if any candidate has one; bounds are in every record of a family that computes them.
+static void find_predictions(struct kg_view *view)
+{
+    struct kg_outcomes *outcomes = &view->outcomes;
+    for (int i = 0; i < outcomes->count; i++) {
+        const struct kg_outcome *outcome = &outcomes->list[i];
+        if (outcome->kind != KG_OUTCOME_MEASURED)
+            continue;
+        if (kg_view_known(outcome->forecast.estimate))
+            view->prediction = KG_VIEW_ESTIMATE;
+        else if (kg_view_known(outcome->bound) && view->prediction == KG_VIEW_UNPREDICTED)
+            view->prediction = KG_VIEW_BOUND;
+    }
+    for (int i = 0; i < outcomes->count; i++)
+        outcomes->list[i].estimate = view->prediction == KG_VIEW_ESTIMATE
+                                         ? outcomes->list[i].forecast.estimate
+                                         : outcomes->list[i].bound;
+}
+
+// The search's: races record none.
+static void find_spread(struct kg_view *view)
+{
+    for (int i = 0; i < view->outcomes.count; i++) {
+        const struct kg_outcome *outcome = &view->outcomes.list[i];
+        if (is_choice(view, outcome->choice) && outcome->kind == KG_OUTCOME_MEASURED &&
+            kg_view_known(outcome->timing.median) && kg_view_known(outcome->timing.spread))
+            view->spread = outcome->timing.spread / outcome->timing.median;
+    }
+}
+
+static void use_cost(struct kg_view *view)
+{
+    double least = fmax(view->cost.memory_seconds, view->cost.compute_seconds);
+    if (!kg_view_known(view->roofline) && kg_view_known(least))
+        view->roofline = least;
+}
+
 enum kg_status kg_view_collect(struct kg_store *store, const struct kg_key *key,
                                struct kg_view *view, struct kg_error *error)
 {
@@ -138,16 +199,23 @@ enum kg_status kg_view_collect(struct kg_store *store, const struct kg_key *key,
     if (status == KG_OK)
         status = kg_store_rounds(store, key, collect_round, &collecting, error);
     if (status == KG_OK)
+        status = kg_store_history(store, key, collect_try, &collecting, error);
+    if (status == KG_OK)
+        status = kg_store_cost(store, key, &view->cost, error);
+    if (status == KG_OK)
         status = find_choice(store, view, error);
     if (status == KG_OK && (collecting.failed || view->arena.failed))
         status = kg_error_memory(error, "the records of a problem");
-    if (status == KG_OK)
-        find_race(view);
-    if (status == KG_OK)
-        find_verdict(view);
-    else
+    if (status != KG_OK) {
         kg_view_free(view);
-    return status;
+        return status;
+    }
+    find_race(view);
+    use_cost(view);
+    find_spread(view);
+    find_predictions(view);
+    find_verdict(view);
+    return KG_OK;
 }
 
 double kg_view_ratio(const struct kg_view *view)
@@ -167,10 +235,49 @@ enum kg_view_result kg_view_result(const struct kg_view *view)
     return ratio < 1 / SAME ? KG_VIEW_SLOWER : KG_VIEW_AS_FAST;
 }
 
+struct kg_progress kg_view_progress(const struct kg_view *view)
+{
+    struct kg_progress progress = {.measured = view->try_count};
+    for (int i = 0; i < view->try_count; i++)
+        if (!view->tries[i].abandoned &&
+            (progress.best <= 0 || view->tries[i].seconds < progress.best)) {
+            progress.best = view->tries[i].seconds;
+            progress.to_best = i + 1;
+        }
+    for (int i = 0; i < view->try_count && progress.near_best == 0; i++)
+        if (!view->tries[i].abandoned && view->tries[i].seconds <= WITHIN * progress.best)
+            progress.near_best = i + 1;
+    return progress;
+}
+
+bool kg_view_loop(const struct kg_view *view, struct kg_loop *loop)
+{
+    *loop = (struct kg_loop){0};
+    for (int i = 0; i < view->round_count; i++) {
+        const struct kg_round *round = &view->rounds[i];
+        if (round->number == 0)
+            *loop = (struct kg_loop){0}; // another build
+        if (!kg_view_known(round->after))
+            continue;
+        if (strcmp(round->kind, KG_ROUND_SEARCH) == 0) {
+            // Where the search found nothing faster, what was there before stayed.
+            bool stayed = !round->kept && kg_view_known(round->before);
+            loop->searched = loop->ended = stayed ? round->before : round->after;
+            loop->search = round;
+            loop->end = NULL;
+        } else if (loop->search && round->kept) {
+            loop->end = round;
+            loop->ended = round->after;
+        }
+    }
+    return loop->search;
+}
+
 void kg_view_free(struct kg_view *view)
 {
     kg_outcomes_free(&view->outcomes);
     free(view->rounds);
+    free(view->tries);
     kg_arena_free(&view->arena);
     *view = (struct kg_view){0};
 }

@@ -271,12 +271,13 @@ enum kg_status kg_store_find_emitted(struct kg_store *store, const struct kg_key
     return find(store, key, choice, &emitted, outcome, found, error);
 }
 
-enum kg_status kg_store_each(struct kg_store *store, const struct kg_key *key,
-                             void (*visit)(void *user, const struct kg_outcome *outcome),
-                             void *user, struct kg_error *error)
+static enum kg_status visit_outcomes(struct kg_store *store, enum kg_sql which,
+                                     const struct kg_key *key,
+                                     void (*visit)(void *user, const struct kg_outcome *outcome),
+                                     void *user, struct kg_error *error)
 {
     kg_arena_free(&store->scratch);
-    struct kg_query query = kg_query_begin(store, KG_SQL_EACH_OUTCOME);
+    struct kg_query query = kg_query_begin(store, which);
     kg_query_bind_key(&query, key);
     struct kg_outcome outcome;
     while (next_outcome(&query, key, &store->scratch, &outcome))
@@ -284,6 +285,20 @@ enum kg_status kg_store_each(struct kg_store *store, const struct kg_key *key,
     bool failed = store->scratch.failed;
     enum kg_status status = kg_query_end(&query, error);
     return status == KG_OK && failed ? kg_error_memory(error, "the outcomes") : status;
+}
+
+enum kg_status kg_store_each(struct kg_store *store, const struct kg_key *key,
+                             void (*visit)(void *user, const struct kg_outcome *outcome),
+                             void *user, struct kg_error *error)
+{
+    return visit_outcomes(store, KG_SQL_EACH_OUTCOME, key, visit, user, error);
+}
+
+enum kg_status kg_store_history(struct kg_store *store, const struct kg_key *key,
+                                void (*visit)(void *user, const struct kg_outcome *outcome),
+                                void *user, struct kg_error *error)
+{
+    return visit_outcomes(store, KG_SQL_HISTORY, key, visit, user, error);
 }
 
 enum kg_status kg_store_keys(struct kg_store *store, const char *op,

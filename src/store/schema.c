@@ -180,6 +180,8 @@ const char *const kg_store_statements[KG_SQL_COUNT] = {
         " (SELECT max(outcomes.id) FROM outcomes JOIN candidates ON candidates.id = candidate"
         "  WHERE outcomes.key = " KEY_IS " AND override = '' GROUP BY choice)"
         " ORDER BY kind <> 'measured', abandoned, median, outcomes.id",
+    [KG_SQL_HISTORY] =
+        "SELECT " OUTCOME " WHERE outcomes.key = " KEY_IS " AND override = '' ORDER BY outcomes.id",
 
     [KG_SQL_SET_WISDOM] =
         "INSERT OR REPLACE INTO wisdom(key, choice, rigor, seconds, spread, seed, date, source,"

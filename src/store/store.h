@@ -49,6 +49,11 @@ enum kg_status kg_store_each(struct kg_store *store, const struct kg_key *key,
                              void (*visit)(void *user, const struct kg_outcome *outcome),
                              void *user, struct kg_error *error);
 
+// Visits every outcome under this key in the order of being recorded, without overrides.
+enum kg_status kg_store_history(struct kg_store *store, const struct kg_key *key,
+                                void (*visit)(void *user, const struct kg_outcome *outcome),
+                                void *user, struct kg_error *error);
+
 // Visits every key that has records, by op, the oldest first; of one op, or of all (NULL). `visit`
 // may use the store; the key's strings live until it returns.
 enum kg_status kg_store_keys(struct kg_store *store, const char *op,

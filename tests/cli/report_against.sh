@@ -19,3 +19,13 @@ try kernelgen report --against changed.jsonl
 try kernelgen report --json
 try kernelgen report --against old.jsonl --out old.jsonl
 grep -c kernelgen old.jsonl
+echo "-- in the page"
+kernelgen report --against old.jsonl --out page.html; echo "exit $?"
+grep -o 'data-since="[a-z]*"' page.html
+mkdir folder
+kernelgen report --out folder; echo "exit $?"
+grep -c data-since folder/index.html
+kernelgen report --out new/ | grep -o '^new/index.html'
+kernelgen report --out new/none/none/; echo "exit $?"
+kernelgen report --against none.jsonl --out page.html; echo "exit $?"
+kernelgen report --against old.jsonl --json --out page.json; grep -c '"same": 1' page.json

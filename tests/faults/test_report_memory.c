@@ -1,8 +1,9 @@
-// Every allocation of the report and of the log fails once: there is a whole page or none.
+// Every allocation of the report and of the log fails once: there is a whole page or text, or none.
 
 #include "faults/fail_alloc.h"
 #include "report/html.h"
 #include "report/log.h"
+#include "report/terminal.h"
 #include "support/sample_records.h"
 #include "test.h"
 
@@ -26,6 +27,16 @@ static void add_records(struct kg_store *store)
         key.op = i == 1 ? "soft" : "softmax";
         CHECK_STATUS(kg_store_round(store, &key, &round, &error), KG_OK, &error);
         CHECK_STATUS(kg_store_append(store, &key, &outcome, &error), KG_OK, &error);
+        // What makes all figures: tries of a search, a cost, two shapes.
+        outcome.final = false;
+        outcome.choice = "rows{lanes=4}";
+        CHECK_STATUS(kg_store_append(store, &key, &outcome, &error), KG_OK, &error);
+        CHECK_STATUS(kg_store_append(store, &key, &outcome, &error), KG_OK, &error);
+        struct kg_cost cost = {1e6, 1e6, 1e-5, 2e-6};
+        CHECK_STATUS(kg_store_describe(store, &key, &cost, "op x", &error), KG_OK, &error);
+        key.sizes = "P=1 D=1";
+        CHECK_STATUS(kg_store_round(store, &key, &round, &error), KG_OK, &error);
+        key.sizes = sample_key().sizes;
     }
 }
 
@@ -37,7 +48,7 @@ static void sweep(struct kg_store *store, const char *op, enum kg_status right,
     for (long n = 1; fail_alloc_sweep(n); n++) {
         struct kg_text page = {0}, summary = {0};
         fail_alloc_at(n);
-        enum kg_status status = kg_report_html(store, op, &summary, &page, &error);
+        enum kg_status status = kg_report_html(store, op, NULL, &summary, &page, &error);
         fail_alloc_never();
         CHECK(status == right || status == KG_ERROR_MEMORY);
         CHECK_TEXT(kg_text_string(&page), status == KG_OK ? expected : "");
@@ -49,16 +60,38 @@ static void sweep(struct kg_store *store, const char *op, enum kg_status right,
     CHECK(failures > 3);
 }
 
+static void sweep_text(struct kg_store *store)
+{
+    static const struct kg_terminal terminal = {.columns = 80, .unicode = true};
+    struct kg_text expected = {0};
+    int failures = 0;
+    CHECK_STATUS(kg_report_terminal(store, "softmax", &terminal, &expected, &error), KG_OK, &error);
+    for (long n = 1; fail_alloc_sweep(n); n++) {
+        struct kg_text text = {0};
+        fail_alloc_at(n);
+        enum kg_status status = kg_report_terminal(store, "softmax", &terminal, &text, &error);
+        fail_alloc_never();
+        CHECK(status == KG_OK || status == KG_ERROR_MEMORY);
+        if (status == KG_OK)
+            CHECK_TEXT(kg_text_string(&text), kg_text_string(&expected));
+        failures += status == KG_ERROR_MEMORY;
+        kg_text_free(&text);
+    }
+    CHECK(failures > 3);
+    kg_text_free(&expected);
+}
+
 static void test_report(void)
 {
     struct kg_store *store;
     struct kg_text page = {0}, summary = {0};
     CHECK_STATUS(kg_store_open_memory(&store, &error), KG_OK, &error);
     add_records(store);
-    CHECK_STATUS(kg_report_html(store, NULL, &summary, &page, &error), KG_OK, &error);
-    CHECK_TEXT(kg_text_string(&summary), "3 problems of 2 ops on 2 devices");
+    CHECK_STATUS(kg_report_html(store, NULL, NULL, &summary, &page, &error), KG_OK, &error);
+    CHECK_TEXT(kg_text_string(&summary), "6 problems of 2 ops on 2 devices");
     sweep(store, NULL, KG_OK, kg_text_string(&page));
     sweep(store, "sofmax", KG_ERROR_ARGUMENT, "");
+    sweep_text(store);
     kg_text_free(&page);
     kg_text_free(&summary);
     kg_store_close(store);

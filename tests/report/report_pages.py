@@ -7,6 +7,7 @@ attributes that occur twice. Browsers would repair such a page, each in its own 
 import html.parser
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -75,6 +76,11 @@ def read(text):
     return reader.root
 
 
+def printed(text):
+    """As the page has it: control characters are replaced, white space is one space."""
+    return " ".join(re.sub(r"[\x00-\x08\x0b-\x1f\x7f]", "\ufffd", text).split())
+
+
 class Records:
     """A folder of records, for the tool to report on."""
 
@@ -93,8 +99,22 @@ class Records:
         return self.run("report", *arguments)
 
 
+def write(home, *words):
+    """Runs write_records, for a test called with the tool and that program."""
+    subprocess.run([sys.argv[2], str(home), *words], check=True)
+
+
 def sample():
-    """The records of write_records, for a test called with the tool and that program."""
     records = Records(sys.argv[1])
-    subprocess.run([sys.argv[2], str(records.home)], check=True)
+    write(records.home)
     return records
+
+
+def export(records):
+    """A file of their wisdom, but for names that no file may have: of control characters."""
+    path = records.home.parent / "old.jsonl"
+    header, *lines = records.run("wisdom", "export").splitlines(keepends=True)
+    kept = [line for line in lines if "hostile" not in line]
+    assert f": {len(lines)}" in header
+    path.write_text("".join([header.replace(f": {len(lines)}", f": {len(kept)}")] + kept))
+    return path

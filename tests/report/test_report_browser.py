@@ -29,12 +29,12 @@ class Browser:
         self.folder = pathlib.Path(folder)
         self.program = next(filter(None, map(shutil.which, NAMES)), None)
 
-    def show(self, path, *options):
+    def show(self, path, *options, fragment=""):
         """The page after its scripts have run; "" when there is none."""
         command = [self.program, "--headless=new", "--no-sandbox", "--disable-gpu",
                    "--disable-dev-shm-usage", f"--user-data-dir={self.folder / 'profile'}",
                    "--window-size=1400,1000", "--virtual-time-budget=20000", *options,
-                   "--dump-dom", path.as_uri()]
+                   "--dump-dom", path.as_uri() + fragment]
         try:
             return subprocess.run(command, capture_output=True, timeout=120).stdout.decode()
         except subprocess.TimeoutExpired:
@@ -77,6 +77,10 @@ class InBrowser(unittest.TestCase):
         for width in (320, 700, 780, 1000):
             self.check(whole, "light", width)
 
+    def test_since_an_earlier_date(self):
+        for width in (320, 1280):
+            self.check(since, "dark", width)
+
     def test_one_op(self):
         page = folder / "one.html"
         page.write_text(records.report("refused"))
@@ -87,6 +91,10 @@ class InBrowser(unittest.TestCase):
         shown = browser.show(whole)
         self.assertRegex(shown, r"\d+ of \d+ shown</output>")
         self.assertNotRegex(shown, r"<form[^>]* hidden")
+
+    def test_links_of_figures_open_cards(self):
+        shown = browser.show(whole, fragment="#p7")
+        self.assertEqual(re.findall(r'<details class="card" id="(p\d+)"[^>]* open=""', shown), ["p7"])
 
     def test_no_other_script_runs(self):
         page = folder / "injected.html"
@@ -105,6 +113,10 @@ if __name__ == "__main__":
         records = report_pages.sample()
         whole = folder / "whole.html"
         whole.write_text(records.report())
+        old = report_pages.export(records)
+        report_pages.write(records.home, "later")
+        since = folder / "since.html"
+        records.run("report", "--against", str(old), "--out", str(since), statuses=(1,))
         done = unittest.main(argv=sys.argv[:1], exit=False).result
         records.folder.cleanup()
     sys.exit(not done.wasSuccessful())

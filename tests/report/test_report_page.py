@@ -17,11 +17,6 @@ KEY = "op, dtypes, sizes, device"
 REFUSED_OPS = {"refused", "refused_later"}
 
 
-def printed(text):
-    """As the page has it: control characters are replaced, white space is one space."""
-    return " ".join(re.sub(r"[\x00-\x08\x0b-\x1f\x7f]", "\ufffd", text).split())
-
-
 def is_time(value):
     return value is not None and math.isfinite(value) and value > 0
 
@@ -40,6 +35,11 @@ class Expected:
         latest = {row[1]: row for row in outcomes}
         rounds = database.execute("SELECT choice, after, baseline FROM rounds WHERE key = ? "
                                   "ORDER BY id", (key,)).fetchall()
+        least = database.execute("SELECT roofline FROM rounds WHERE key = ? AND roofline > 0 AND "
+                                 "roofline < 1e9 ORDER BY id DESC", (key,)).fetchone()
+        least = least or database.execute("SELECT max(memory_seconds, compute_seconds) FROM costs "
+                                          "WHERE key = ?", (key,)).fetchone()
+        self.roofline = least[0] if least else None
         wisdom = database.execute("SELECT choice, seconds, seed FROM wisdom WHERE key = ?",
                                   (key,)).fetchone()
         self.choice, self.seconds, seed = wisdom or (None, None, None)
@@ -74,8 +74,8 @@ class Page(unittest.TestCase):
         keys = [row[0] for row in database.execute("SELECT id FROM full_keys ORDER BY op, id")]
         cls.expected = {}
         for expected in (Expected(database, key) for key in keys):
-            name = (printed(expected.op), printed(expected.dtypes), printed(expected.sizes),
-                    printed(expected.device))
+            name = (report_pages.printed(expected.op), report_pages.printed(expected.dtypes), report_pages.printed(expected.sizes),
+                    report_pages.printed(expected.device))
             assert name not in cls.expected
             cls.expected[name] = expected
         database.close()
@@ -108,6 +108,17 @@ class Page(unittest.TestCase):
                 else:
                     self.assertAlmostEqual(int(data["data-permille"]), expected.ratio * 1000,
                                            delta=0.51)
+
+    def test_share_of_the_roofline(self):
+        for card in self.cards:
+            expected = self.of(card)
+            line = next(card.all("summary")).one(None, "roofline").text()
+            if expected.seconds is None or expected.roofline is None:
+                self.assertEqual(line, "–")
+            else:
+                shown = int(line.split("%")[0])
+                self.assertAlmostEqual(shown, 100 * expected.roofline / expected.seconds,
+                                       delta=0.51)
 
     def test_what_is_read_is_what_is_sorted(self):
         units = {"s": 1e12, "ms": 1e9, "us": 1e6, "ns": 1e3}
@@ -175,7 +186,7 @@ class Page(unittest.TestCase):
                 self.assertIn(f"| {time} |", sections[0])
 
     def test_devices_are_named_once(self):
-        headings = [heading.text() for heading in self.page.all("h2")]
+        headings = [part.one("h2").text() for part in self.page.all("section")]
         self.assertEqual(len(headings), len(set(headings)))
         for card in self.cards:
             for device in headings:
@@ -192,7 +203,9 @@ class Page(unittest.TestCase):
         for element in self.page.all():
             for name, value in element.attributes.items():
                 self.assertFalse(name.startswith("on"), f"{element.name} {name}={value}")
-                self.assertNotIn(name, ("src", "href", "action"))
+                self.assertNotIn(name, ("src", "action"))
+                if name == "href":
+                    self.assertRegex(value, r"^#p\d+$")
         self.assertNotRegex(self.text, r"https?://|url\(|@import")
 
     def test_the_form_waits_for_the_script(self):
@@ -207,8 +220,9 @@ class Page(unittest.TestCase):
         ids = [e.attributes["id"] for e in self.page.all() if "id" in e.attributes]
         self.assertEqual(len(ids), len(set(ids)))
         self.assertEqual(len(ids), len(self.cards))
-        shown = self.page.one("main").text()
-        self.assertNotRegex(shown, r"\b(nan|inf)\b")
+        for link in self.page.all("a"):
+            self.assertIn(link.attributes["href"][1:], ids)
+        self.assertNotRegex(self.page.one("body").text().replace("KernelGen", ""), r"\b(nan|inf)\b")
 
     def test_one_op(self):
         page = report_pages.read(self.records.report("refused"))

@@ -1,7 +1,9 @@
 // Records for judges of the report that are not written in C: many problems on three devices, and
 // awkward ones.
 //
-//     write_records FOLDER
+//     write_records FOLDER [later]
+//
+// Later, some of its problems are measured again.
 
 #include "support/sample_records.h"
 
@@ -35,13 +37,40 @@ static void add_round(const struct kg_key *key, struct kg_round round)
     must(kg_store_round(store, key, &round, &error), &error);
 }
 
-static void add_outcome(const struct kg_key *key, const char *choice, double seconds)
+// With the forecast of a device that the model does not know and features of 0, the estimate is its
+// bound and the launches' overhead: what reads the records can compute it.
+static struct kg_outcome timed(const char *choice, double seconds, double forecast)
 {
-    struct kg_error error = {0};
     struct kg_outcome outcome = sample_outcome(choice);
     outcome.timing.median = seconds;
+    outcome.timing.spread = seconds * 0.02;
     outcome.bound = seconds * 0.7;
-    must(kg_store_append(store, key, &outcome, &error), &error);
+    outcome.final = false;
+    outcome.forecast = (struct kg_forecast){
+        .known = forecast > 0, .bound = forecast, .points = 120, .launches = 2};
+    return outcome;
+}
+
+static void append(const struct kg_key *key, const struct kg_outcome *outcome)
+{
+    struct kg_error error = {0};
+    must(kg_store_append(store, key, outcome, &error), &error);
+}
+
+// GPUs that the model knows have derived features: there is no forecast of them here.
+static void add_outcome(const struct kg_key *key, const char *choice, double seconds)
+{
+    bool gpu = strncmp(key->device, "NVIDIA", 6) == 0;
+    struct kg_outcome outcome =
+        timed(choice, seconds, gpu ? 0 : seconds * (0.4 + 0.1 * (double)(strlen(choice) % 9)));
+    append(key, &outcome);
+}
+
+static void add_final(const struct kg_key *key, const char *choice, double seconds)
+{
+    struct kg_outcome outcome = timed(choice, seconds, 0);
+    outcome.final = true;
+    append(key, &outcome);
 }
 
 static void add_failure(const struct kg_key *key, const char *choice, enum kg_outcome_kind kind,
@@ -68,10 +97,10 @@ static void learn(const struct kg_key *key, const char *choice, double seconds)
 }
 
 // What the problem costs, and a text whose goal is its own.
-static void describe(const struct kg_key *key, double seconds)
+static void describe(const struct kg_key *key, double memory, double compute)
 {
     struct kg_error error = {0};
-    const struct kg_cost cost = {1e6, 4e6, seconds * 0.6, seconds * 0.0423};
+    const struct kg_cost cost = {compute * 1e12, memory * 1e11, memory, compute};
     char text[1024];
     snprintf(text, sizeof text,
              "op %s(x: f32[P]) -> (y: f32[P])\n{ y[p] = x[p] + 1 }\ngoal { speedup 1.37 }\n",
@@ -83,7 +112,7 @@ static void describe(const struct kg_key *key, double seconds)
 // own time differs from that of the race with the baseline, as it does in practice.
 static void add_build(const struct kg_key *key, const char *best, double seconds, double ratio)
 {
-    describe(key, seconds);
+    describe(key, seconds * 0.6, seconds * 0.0423);
     add_round(key, (struct kg_round){.number = 0,
                                      .diagnosis = "the first version, by rule",
                                      .change = "none",
@@ -127,7 +156,8 @@ static void add_build(const struct kg_key *key, const char *best, double seconds
     add_outcome(key, best, seconds * 0.93);
     add_outcome(key, "direct{}", seconds * 1.3);
     add_outcome(key, "direct{stream=1}", seconds * 1.2);
-    add_failure(key, "rows{lanes=1}", KG_OUTCOME_PRUNED, "bound is above the best time");
+    add_failure(key, "rows{lanes=1}", KG_OUTCOME_PRUNED,
+                "cannot take less than 20 us; the best takes 14 us");
     learn(key, best, seconds * 0.93);
 }
 
@@ -153,8 +183,169 @@ static void add_many(void)
         key.op = ops[i % 6];
         key.dtypes = dtypes[i % 3];
         key.sizes = sizes;
-        add_build(&key, "rows{lanes=16}", 1e-6 * pow(1.6, i % 29), 0.8 + 0.07 * i);
+        double seconds = 1e-6 * pow(1.6, i % 29);
+        add_build(&key, "rows{lanes=16}", seconds, 0.8 + 0.07 * i);
+        // Left and right of the ridge; some at the roof, one faster than its roof, some far below.
+        double least = i == 7 ? 1.2 * seconds : seconds * pow(0.9, i % 13);
+        double intensity = pow(10, i % 7 - 4.5);
+        if (i % 9 != 4)
+            describe(&key, intensity < 1 ? least : least / intensity,
+                     intensity < 1 ? least * intensity : least);
     }
+}
+
+// The same problems on two devices.
+static void add_shared(void)
+{
+    for (int i = 0; i < 8; i++) {
+        struct kg_key key = sample_key();
+        char sizes[32];
+        snprintf(sizes, sizeof sizes, "N=%d", 4096 << (i / 2));
+        key.op = "shared_copy";
+        key.sizes = sizes;
+        if (i % 2)
+            on_h100(&key);
+        double seconds = (i % 2 ? 3e-6 : 4e-5) * (1 + i / 2);
+        add_build(&key, "direct{copy}", seconds, 0.9 + 0.2 * i);
+        describe(&key, seconds * 0.85, 0); // no operations
+    }
+}
+
+// A search whose candidates end in all ways, then rounds of the loop; one is better than it.
+static void add_loop(void)
+{
+    struct kg_key key = sample_key();
+    key.op = "looped";
+    for (int i = 0; i < 24; i++) {
+        char choice[32];
+        snprintf(choice, sizeof choice, "rows{unroll=%d}", i);
+        struct kg_outcome outcome =
+            timed(choice, 1e-5 * (3 + 2 * sin(i * 2.1)), 1e-5 * (2.5 + sin(i * 1.7)));
+        outcome.timing.abandoned = i % 8 == 5;
+        append(&key, &outcome);
+    }
+    static const struct {
+        enum kg_outcome_kind kind;
+        const char *reason;
+    } ends[] = {
+        {KG_OUTCOME_PRUNED, "cannot take less than 30 us; the best takes 10 us"},
+        {KG_OUTCOME_PRUNED, "its instructions cannot take less than 30 us; the best takes 10 us"},
+        {KG_OUTCOME_PRUNED, "the model expects 90 us, and 12 us of the best"},
+        {KG_OUTCOME_PRUNED, "cannot be launched: 300 KB of shared memory"},
+        {KG_OUTCOME_PRUNED, "the same machine code as rows{unroll=1}"},
+        {KG_OUTCOME_PRUNED, "the same source as rows{unroll=1}"},
+        {KG_OUTCOME_PRUNED, "no limit: 40 registers are all it uses"},
+        {KG_OUTCOME_PRUNED, "a reason of a later version"},
+        {KG_OUTCOME_COMPILE, "out of registers"},
+        {KG_OUTCOME_WRONG, "y[0]: 1 where 2 is right"},
+        {KG_OUTCOME_FAULT, "segmentation fault"},
+        {KG_OUTCOME_TIMEOUT, "60 s were not enough"},
+    };
+    for (int i = 0; i < (int)(sizeof ends / sizeof ends[0]); i++) {
+        char choice[32];
+        snprintf(choice, sizeof choice, "rows{end=%d}", i);
+        add_failure(&key, choice, ends[i].kind, ends[i].reason);
+    }
+    add_final(&key, "rows{unroll=12}", 1.02e-5);
+    add_final(&key, "rows{unroll=3}", 1.05e-5);
+    struct kg_round round = {.number = 0,
+                             .diagnosis = "the first version, by rule",
+                             .change = "none",
+                             .choice = "rows{unroll=0}",
+                             .after = 3e-5,
+                             .baseline = 4e-5,
+                             .roofline = 8e-6,
+                             .result = "measured against the baseline",
+                             .kept = true};
+    add_round(&key, round);
+    round.number = 1;
+    round.diagnosis = "latency: 0.4 of the bandwidth";
+    round.bottleneck = "latency";
+    round.kind = "access";
+    round.change = "vectors of 16 instead of 4 elements";
+    round.base = "rows{unroll=0}";
+    round.choice = "rows{unroll=5}";
+    round.before = 3e-5;
+    round.after = 1.4e-5;
+    round.predicted = 1.2e-5;
+    round.tried = 7;
+    round.result = "kept";
+    add_round(&key, round);
+    round.number = 2;
+    round.diagnosis = "tail: 3 waves, the last of 4 blocks";
+    round.bottleneck = "tail";
+    round.kind = "block";
+    round.change = "smaller blocks";
+    round.base = "rows{unroll=5}";
+    round.choice = "rows{unroll=9}";
+    round.before = 1.4e-5;
+    round.after = 1.5e-5;
+    round.predicted = 1.3e-5;
+    round.tried = 1;
+    round.kept = false;
+    round.result = "not faster beyond the noise";
+    add_round(&key, round);
+    round.number = 3;
+    round.diagnosis = "the whole space";
+    round.bottleneck = "";
+    round.kind = "search";
+    round.change = "a search over everything";
+    round.choice = "rows{unroll=3}";
+    round.before = 1.4e-5;
+    round.after = 1.25e-5;
+    round.predicted = 0;
+    round.tried = 24;
+    round.kept = true;
+    round.result = "kept";
+    add_round(&key, round);
+    round.number = 4;
+    round.diagnosis = "a key of a later version";
+    round.bottleneck = "<gremlins>";
+    round.kind = "<magic>";
+    round.base = "rows{unroll=3}";
+    round.change = "<b>magic</b>";
+    round.choice = "rows{unroll=12}";
+    round.before = 1.25e-5;
+    round.after = 1.02e-5;
+    round.predicted = NAN;
+    round.tried = 0;
+    add_round(&key, round);
+    learn(&key, "rows{unroll=12}", 1.02e-5);
+    describe(&key, 8e-6, 2e-6);
+
+    // A search that found nothing faster than the first version.
+    key.op = "stayed";
+    add_round(&key, (struct kg_round){.diagnosis = "the first version, by rule",
+                                      .change = "none",
+                                      .choice = "direct{}",
+                                      .after = 2e-5,
+                                      .baseline = 3e-5,
+                                      .result = "measured against the baseline"});
+    add_round(&key, (struct kg_round){.number = 1,
+                                      .diagnosis = "memory bandwidth: 0.8 of the bandwidth",
+                                      .change = "a search over all parameters",
+                                      .choice = "rows{}",
+                                      .before = 2e-5,
+                                      .after = 2.1e-5,
+                                      .baseline = 3e-5,
+                                      .result = "not faster beyond the noise",
+                                      .base = "direct{}",
+                                      .kind = "search",
+                                      .bottleneck = "bandwidth",
+                                      .tried = 3});
+    add_round(&key, (struct kg_round){.number = 2,
+                                      .diagnosis = "memory bandwidth: 0.8 of the bandwidth",
+                                      .change = "data reuse",
+                                      .choice = "tiles{}",
+                                      .before = 2e-5,
+                                      .after = 2.2e-5,
+                                      .baseline = 3e-5,
+                                      .result = "not faster beyond the noise",
+                                      .base = "direct{}",
+                                      .kind = "reuse",
+                                      .bottleneck = "bandwidth",
+                                      .predicted = 1.8e-5,
+                                      .tried = 4});
 }
 
 static void add_awkward(void)
@@ -225,14 +416,40 @@ static void add_awkward(void)
     add_build(&key, "rows{lanes=8}", 999.7e-6, 1.004);
 }
 
+static void add_later(void)
+{
+    static const struct {
+        const char *sizes, *driver;
+        double factor;
+    } rows[] = {{"N=4096", "6.1", 1.5}, {"N=8192", "6.1", 0.5}, {"N=16384", "6.2 <b>", 1.4}};
+    for (int i = 0; i < (int)(sizeof rows / sizeof rows[0]); i++) {
+        struct kg_key key = sample_key();
+        double seconds = 4e-5 * (1 + i) * rows[i].factor;
+        key.op = "shared_copy";
+        key.sizes = rows[i].sizes;
+        key.driver = rows[i].driver;
+        add_outcome(&key, "direct{copy}", seconds * 0.93);
+        add_outcome(&key, "direct{}", seconds * 1.3);
+        add_outcome(&key, "direct{stream=1}", seconds * 1.2);
+        learn(&key, "direct{copy}", seconds * 0.93); // a faster one that is known stays
+    }
+}
+
 int main(int count, char **words)
 {
     struct kg_error error = {0};
-    if (count != 2)
+    bool later = count == 3 && strcmp(words[2], "later") == 0;
+    if (count != 2 && !later)
         return 2;
     must(kg_store_open(words[1], &store, NULL, &error), &error);
-    add_many();
-    add_awkward();
+    if (later) {
+        add_later();
+    } else {
+        add_many();
+        add_awkward();
+        add_shared();
+        add_loop();
+    }
     kg_store_close(store);
     return 0;
 }

@@ -30,7 +30,7 @@ OPTIONAL = {
     "kg_wisdom_list": {"op"}, "kg_wisdom_forget": {"op"}, "kg_log": {"op"},
     "kg_log_document": {"op", "language"}, "kg_log_folder": {"language"},
     "kg_pack_checkpoint": {"folder"}, "kg_report": {"op", "summary"},
-    "kg_report_against": {"op"},
+    "kg_report_against": {"op"}, "kg_report_since": {"op", "summary"}, "kg_report_text": {"op"},
     "kg_bundle_consistency": {"definition"},
 }
 # Handles through which a message can be asked for.

@@ -40,14 +40,16 @@ static void measure(const struct kg_key *key, const char *choice, double seconds
 static void check(const char *op, const char *last, bool slower, const char *line)
 {
     struct kg_text text = {0};
-    bool found;
-    CHECK_STATUS(kg_report_regressions(now, then, op, false, &found, &text, &error), KG_OK, &error);
-    CHECK(found == slower);
+    struct kg_comparison comparison;
+    CHECK_STATUS(kg_comparison_make(now, then, op, &comparison, &error), KG_OK, &error);
+    kg_comparison_write(&comparison, false, &text);
+    CHECK((comparison.counts[KG_SINCE_SLOWER] > 0) == slower);
     bool said = strstr(kg_text_string(&text), last) && strstr(kg_text_string(&text), line);
     CHECK(said);
     if (!said)
         fprintf(stderr, "%s", kg_text_string(&text));
     kg_text_free(&text);
+    kg_comparison_free(&comparison);
 }
 
 // Wisdom keeps the fastest time ever; what counts is how fast the candidates were last.

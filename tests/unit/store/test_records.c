@@ -86,6 +86,9 @@ static void test_each_in_order(void)
     CHECK_STATUS(kg_store_each(store, &key, visit, &visited, &error), KG_OK, &error);
     CHECK(visited.count == 3);
     CHECK_TEXT(visited.order, "fast;slow;bad;");
+    visited = (struct visited){0};
+    CHECK_STATUS(kg_store_history(store, &key, visit, &visited, &error), KG_OK, &error);
+    CHECK_TEXT(visited.order, "slow;bad;fast;slow;");
     key.sizes = "P=1 D=1";
     visited = (struct visited){0};
     CHECK_STATUS(kg_store_each(store, &key, visit, &visited, &error), KG_OK, &error);
@@ -138,6 +141,9 @@ static void test_overrides_stand_apart(void)
     check_same(&found, &generated);
     struct visited visited = {0};
     CHECK_STATUS(kg_store_each(store, &key, visit, &visited, &error), KG_OK, &error);
+    CHECK_TEXT(visited.order, "rowwise vector=8;");
+    visited = (struct visited){0};
+    CHECK_STATUS(kg_store_history(store, &key, visit, &visited, &error), KG_OK, &error);
     CHECK_TEXT(visited.order, "rowwise vector=8;");
     struct kg_text log = log_of(store, &key);
     CHECK(strstr(log.data, "rowwise vector=8 (overridden by mine.ptx)|||1e-09|"));
