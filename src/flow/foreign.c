@@ -2,6 +2,7 @@
 // describes what the files must contain.
 
 #include "base/files.h"
+#include "flow/binary_gist.h"
 #include "flow/foreign_parts.h"
 #include "gen/standalone.h"
 
@@ -24,22 +25,30 @@ static const struct {
 };
 
 static enum kg_status compile(struct kg_foreign *foreign, const struct kg_text *text,
-                              const char *entry, struct kg_error *error)
+                              const char *entry, const char *options, struct kg_error *error)
 {
     if (text->failed)
         return kg_error_memory(error, "a kernel from outside");
-    struct kg_source source = {.text = text->data, .entry = entry, .options = ""};
+    struct kg_source source = {.text = text->data, .entry = entry, .options = options};
     return foreign->device->backend->compile(foreign->device, &source, COMPILE_SECONDS,
                                              &foreign->binary, error);
 }
 
-// It is loaded only where it is judged: loading it runs code of its own.
+// It is loaded only where it is judged: loading it runs code of its own. Parallel loops of OpenMP
+// run in parallel, as in files that `emit` writes, unless the compiler has no library for them.
 static enum kg_status compile_c(struct kg_foreign *foreign, const struct kg_op *op,
                                 struct kg_error *error)
 {
     struct kg_text text = {0};
     kg_gen_foreign(op, foreign->path, foreign->code, KG_FOREIGN_ENTRY, &text);
-    enum kg_status status = compile(foreign, &text, KG_FOREIGN_ENTRY, error);
+    enum kg_status status = KG_ERROR_COMPILE;
+    if (strstr(foreign->code, "omp"))
+        status = compile(foreign, &text, KG_FOREIGN_ENTRY, "-fopenmp", NULL);
+    if (status == KG_ERROR_COMPILE) {
+        kg_binary_free(&foreign->binary);
+        foreign->binary = (struct kg_binary){0};
+        status = compile(foreign, &text, KG_FOREIGN_ENTRY, "", error);
+    }
     kg_text_free(&text);
     return status;
 }
@@ -52,7 +61,7 @@ static enum kg_status compile_cuda(struct kg_foreign *foreign, struct kg_error *
         if (*c != '"' && *c != '\\' && *c != '\n')
             kg_text_add_bytes(&text, c, 1);
     kg_text_format(&text, "\"\n%s", foreign->code);
-    enum kg_status status = compile(foreign, &text, "", error);
+    enum kg_status status = compile(foreign, &text, "", "", error);
     kg_text_free(&text);
     return status;
 }
@@ -341,4 +350,14 @@ const char *kg_foreign_kind(const char *path, const struct kg_target **target)
     enum kind kind = kind_of(path);
     *target = kind == KIND_COUNT ? NULL : kinds[kind].target;
     return kind == KIND_COUNT ? NULL : kinds[kind].what;
+}
+
+void kg_foreign_gist(const struct kg_foreign *foreign, struct kg_asm_gist *gist)
+{
+    const char *names[KG_MOST_DECLARED];
+    int count = foreign->declared.choice ? 0 : foreign->declared.count;
+    for (int i = 0; i < count; i++)
+        names[i] = foreign->declared.launches[i].function;
+    *gist = (struct kg_asm_gist){0};
+    kg_binary_gist(&foreign->binary, names, count, gist);
 }

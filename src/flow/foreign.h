@@ -3,6 +3,7 @@
 #ifndef KG_FLOW_FOREIGN_H
 #define KG_FLOW_FOREIGN_H
 
+#include "asm/gist.h"
 #include "flow/request.h"
 #include "gen/target.h"
 #include "tune/search.h"
@@ -39,6 +40,9 @@ size_t kg_foreign_alignment(const struct kg_foreign *foreign);
 enum kg_status kg_foreign_judge(const struct kg_request *request, struct kg_foreign *foreign,
                                 const struct kg_gate *gate, struct kg_verdict *verdict,
                                 struct kg_error *error);
+
+// What is known of its code; nothing where it cannot be read.
+void kg_foreign_gist(const struct kg_foreign *foreign, struct kg_asm_gist *gist);
 
 struct kg_test_rig; // tune/test_rig.h
 // Times it, after it has passed, alternately with built choices (timings[0] is its own, those of
