@@ -209,9 +209,8 @@ static enum kg_status check_any(const struct kg_contest_run *contest, struct kg_
     for (int i = 0; i < result->count; i++)
         if (result->list[i].state != KG_CONTESTANT_SKIPPED)
             return KG_OK;
-    return kg_error_set(error, KG_ERROR_ARGUMENT, "%s holds no kernel for %s; of %s: %s",
-                        result->folder, result->device, result->list[0].name,
-                        result->list[0].reason);
+    return kg_error_set(error, KG_ERROR_ARGUMENT, "%s holds no kernel that can be judged; %s: %s",
+                        result->folder, result->list[0].name, result->list[0].reason);
 }
 
 static enum kg_status run(struct kg_contest_run *contest, bool json, struct kg_text *text,

@@ -268,7 +268,8 @@ static enum kg_status race(struct kg_test_rig *rig, struct runner *runners, stru
         uint64_t sum = 0;
         status = run_fresh(&runners[i], &sum, error);
         if (!status && sum != before[i])
-            status = kg_error_set(error, KG_ERROR_WRONG, "a finalist's outputs changed");
+            status = kg_error_set(error, KG_ERROR_WRONG, "%s outputs changed while it was timed",
+                                  runners[i].guest ? "its" : "a finalist's");
     }
     return status ? status : check_inputs(rig, error);
 }
