@@ -89,9 +89,11 @@ int kg_contest_rank(const struct kg_contest *contest, struct kg_placed *placed)
                 .baseline_ratio = ratio_of(&contestant->timing, &contestant->baseline),
             };
     }
-    double *room = count ? calloc((size_t)contest->count, sizeof *room) : NULL;
-    if (!room)
+    if (count == 0)
         return 0;
+    double *room = calloc((size_t)contest->count, sizeof *room);
+    if (!room)
+        return -1;
     double ratio = over_races(contest, BASELINE_RATIO, room);
     placed[count++] = (struct kg_placed){
         .contestant = KG_PLACED_REFERENCE,

@@ -51,7 +51,7 @@ struct kg_placed {
 };
 // Orders what was timed: the fastest first, by the ratio of each race, since races at different
 // moments are not comparable otherwise. What is tied with the generated kernel follows it, by name.
-// `placed` has room for count + 2. Returns how many there are; 0: nothing was timed.
+// `placed` has room for count + 2. Returns how many there are; 0: nothing was timed; -1: no memory.
 int kg_contest_rank(const struct kg_contest *contest, struct kg_placed *placed);
 
 // Files as a table, failures below with the reason of each in a line. KG_ERROR_MEMORY.

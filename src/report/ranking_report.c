@@ -46,23 +46,24 @@ static int winner_of(const struct kg_placed *placed, int count)
 
 // Text.
 
-// Columns of a name as it is shown.
-static int width_of(const char *name)
+// Columns of a name as it is shown in `text`.
+static int width_of(struct kg_text *text, const char *name)
 {
-    struct kg_text text = {0};
+    struct kg_text shown = {0};
     int width = 0;
-    kg_text_add_printable(&text, name);
-    for (size_t i = 0; i < text.length; i++)
-        width += ((unsigned char)text.data[i] & 0xC0) != 0x80;
-    kg_text_free(&text);
+    kg_text_add_printable(&shown, name);
+    for (size_t i = 0; i < shown.length; i++)
+        width += ((unsigned char)shown.data[i] & 0xC0) != 0x80;
+    text->failed |= shown.failed;
+    kg_text_free(&shown);
     return width;
 }
 
-static int widest_of(const struct kg_contest *contest)
+static int widest_of(struct kg_text *text, const struct kg_contest *contest)
 {
     int widest = (int)strlen("(generated)");
     for (int i = 0; i < contest->count; i++) {
-        int width = width_of(contest->list[i].name);
+        int width = width_of(text, contest->list[i].name);
         widest = width > widest ? width : widest;
     }
     return widest < WIDEST_NAME ? widest : WIDEST_NAME;
@@ -70,7 +71,7 @@ static int widest_of(const struct kg_contest *contest)
 
 static void add_name(struct kg_text *text, const char *name, int width)
 {
-    int own = width_of(name);
+    int own = width_of(text, name);
     kg_text_add_printable(text, name);
     kg_text_format(text, "%*s", own < width ? width - own : 0, "");
 }
@@ -217,7 +218,7 @@ static void add_winner(const struct kg_contest *contest, const struct kg_placed 
 static void add_text(const struct kg_contest *contest, const struct kg_placed *placed, int count,
                      struct kg_text *text)
 {
-    int width = widest_of(contest);
+    int width = widest_of(text, contest);
     kg_text_format(text, "problem    %s%s%s%s%s on %s\n", contest->op, contest->sizes[0] ? " " : "",
                    contest->sizes, contest->dtypes[0] ? " " : "", contest->dtypes, contest->device);
     kg_text_format(text, "generated  %s\n", contest->choice);
@@ -357,7 +358,8 @@ enum kg_status kg_report_contest(const struct kg_contest *contest, bool json, st
     if (!placed)
         return kg_error_memory(error, "a ranking");
     int count = kg_contest_rank(contest, placed);
-    (json ? add_json : add_text)(contest, placed, count, text);
+    if (count >= 0)
+        (json ? add_json : add_text)(contest, placed, count, text);
     free(placed);
-    return text->failed ? kg_error_memory(error, "a ranking") : KG_OK;
+    return count < 0 || text->failed ? kg_error_memory(error, "a ranking") : KG_OK;
 }
