@@ -18,6 +18,15 @@ static void show_times(const struct kg_bench_result *bench)
            cli_goal_words(bench));
 }
 
+static void show_rounds(const struct kg_build_result *result)
+{
+    char searched[32];
+    printf("rounds    %d", result->rounds);
+    if (result->rounds > 1 && result->searched_seconds > 0)
+        printf(" (%s after the search)", cli_duration(result->searched_seconds, searched));
+    printf("%s%s\n", result->stopped[0] ? ", until " : "", result->stopped);
+}
+
 static void show(const struct cli *cli, const struct cli_subject *subject,
                  const struct kg_build_result *result, const struct kg_plan *plan,
                  const char *candidates)
@@ -40,6 +49,8 @@ static void show(const struct cli *cli, const struct cli_subject *subject,
         printf("search    %lld configs, %d valid, %d pruned, %d measured, %d failed\n",
                (long long)result->space, result->valid, result->pruned, result->measured,
                result->failed);
+    if (result->rounds > 0)
+        show_rounds(result);
     if (!result->measured && result->limit)
         printf("search    none: the first version is limited by %s\n", result->limit);
     cli_show_kernel(cli, "chosen", plan);
@@ -67,7 +78,10 @@ static void show_json(const struct cli_subject *subject, const struct kg_build_r
            result->valid, result->pruned, result->measured, result->failed);
     if (result->limit)
         cli_json_text(result->limit);
-    printf("%s, \"candidates\": %s}\n", result->limit ? "" : "null", candidates);
+    printf("%s, \"stopped\": ", result->limit ? "" : "null");
+    cli_json_text(result->stopped);
+    printf(", \"searched_seconds\": %.9g, \"candidates\": %s}\n", result->searched_seconds,
+           candidates);
 }
 
 // The Python files beside the rest of the bundle. A definition that no Triton module can be written

@@ -437,6 +437,10 @@ struct kg_build_result {
     // What keeps further candidates from being faster, so that none were tried: "memory bandwidth".
     // NULL: nothing does. A constant.
     const char *limit;
+    // Seconds of the best version after the search over everything, in its race; the rounds after
+    // it change one kind of thing each. 0: nothing was measured.
+    double searched_seconds;
+    char stopped[384]; // why the last round was the last; "": there was none
 };
 
 // The five stages: define, generate, verify, optimise, record. `plan` may be NULL if the plan is

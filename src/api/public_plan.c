@@ -343,14 +343,16 @@ static enum kg_status clear_build(struct kg_context *context, struct kg_build_re
 
 static void give_build(const struct kg_built_report *report, struct kg_build_result *result)
 {
-    const struct kg_build_result ours = {.rounds = report->rounds,
-                                         .goal_met = report->goal_met,
-                                         .space = report->space,
-                                         .valid = report->valid,
-                                         .pruned = report->pruned,
-                                         .measured = report->measured,
-                                         .failed = report->failed,
-                                         .limit = report->limit};
+    struct kg_build_result ours = {.rounds = report->rounds,
+                                   .goal_met = report->goal_met,
+                                   .space = report->space,
+                                   .valid = report->valid,
+                                   .pruned = report->pruned,
+                                   .measured = report->measured,
+                                   .failed = report->failed,
+                                   .limit = report->limit,
+                                   .searched_seconds = report->searched};
+    memcpy(ours.stopped, report->stopped, sizeof ours.stopped);
     kg_api_fill(&kg_sized_build_result, BUILD_KEEPS, &ours, result);
     if (result->verify)
         give_verdict(&report->verdict, result->verify);

@@ -5,6 +5,7 @@
 #include "flow/companions.h"
 #include "flow/judging.h"
 #include "flow/proof.h"
+#include "flow/recorder.h"
 #include "flow/worker_job.h"
 #include "tune/compiling.h"
 
@@ -78,9 +79,16 @@ static void list_ahead(const struct kg_evaluator *evaluator, const struct kg_ahe
     search.rigor = evaluator->request.rigor;
     bool searches = search.rigor != KG_RIGOR_ESTIMATE && search.rigor != KG_RIGOR_WISDOM;
     struct kg_choice *choices = calloc(KG_MAX_FORESEEN, sizeof *choices);
+    struct kg_learned learned;
     if (!choices)
         return; // each is then compiled when it is needed
+    kg_recorder_learned(&evaluator->request, &learned);
+    if (learned.patterns.count > 0) {
+        search.prior = kg_recorder_prior;
+        search.user = &learned;
+    }
     int foreseen = kg_search_foresee(&search, choices);
+    kg_patterns_free(&learned.patterns);
     if (!searches || is_known(evaluator, ahead->key, &choices[0]))
         foreseen = 1;
     for (int i = 0; i < foreseen; i++)

@@ -48,8 +48,10 @@ static enum kg_status get_evaluator(const struct kg_request *request, const stru
     return status;
 }
 
+// `from` is what a search for one kind of change starts from; NULL for any other search.
 static enum kg_status run_search(struct kg_recorder *recorder, const char *const *hints,
-                                 int hint_count, struct kg_found *found, struct kg_error *error)
+                                 int hint_count, const struct kg_choice *from,
+                                 struct kg_found *found, struct kg_error *error)
 {
     const struct kg_request *request = recorder->request;
     struct kg_evaluator *evaluator, *opened;
@@ -62,6 +64,8 @@ static enum kg_status run_search(struct kg_recorder *recorder, const char *const
         search.seconds = request->seconds;
         search.hints = hints;
         search.hint_count = hint_count;
+        search.change = request->change;
+        search.from = from;
         struct kg_learned learned;
         kg_recorder_learned(request, &learned);
         recorder->learned = &learned;
@@ -77,12 +81,13 @@ static enum kg_status run_search(struct kg_recorder *recorder, const char *const
 }
 
 static enum kg_status plan_by_search(struct kg_recorder *recorder, const char *const *hints,
-                                     int hint_count, struct kg_plan **out, struct kg_error *error)
+                                     int hint_count, const struct kg_choice *from,
+                                     struct kg_plan **out, struct kg_error *error)
 {
     const struct kg_request *request = recorder->request;
     struct kg_found found = {0};
     struct kg_plan *plan;
-    enum kg_status status = run_search(recorder, hints, hint_count, &found, error);
+    enum kg_status status = run_search(recorder, hints, hint_count, from, &found, error);
     if (status == KG_OK)
         status = kg_flow_plan_of(request, &found.choice, &plan, error);
     if (status != KG_OK)
@@ -134,11 +139,6 @@ static enum kg_status plan_by_worker(const struct kg_request *request, struct kg
     return status;
 }
 
-static double learned_prior(void *user, const char *family, const char *parameter, int64_t value)
-{
-    return kg_recorder_prior(user, family, parameter, value);
-}
-
 static enum kg_status plan_by_rule(const struct kg_request *request, struct kg_plan **plan,
                                    struct kg_error *error)
 {
@@ -150,7 +150,7 @@ static enum kg_status plan_by_rule(const struct kg_request *request, struct kg_p
                                .user = &learned};
     kg_recorder_learned(request, &learned);
     if (learned.patterns.count > 0)
-        search.prior = learned_prior;
+        search.prior = kg_recorder_prior;
     bool corrected = kg_search_estimate(&search, &choice);
     kg_patterns_free(&learned.patterns);
     enum kg_status status = kg_flow_plan_of(request, &choice, plan, error);
@@ -262,7 +262,7 @@ static enum kg_status plan_by_measuring(struct kg_recorder *recorder,
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
         if (all[i])
             hints[count++] = all[i];
-    enum kg_status status = plan_by_search(recorder, hints, count, plan, error);
+    enum kg_status status = plan_by_search(recorder, hints, count, NULL, plan, error);
     kg_text_free(&text);
     return status;
 }
@@ -276,10 +276,24 @@ static bool is_judged_again(const struct kg_request *request, const struct kg_re
     return is_measuring(request) || (request->rigor == KG_RIGOR_WISDOM && !request->source_only);
 }
 
+static enum kg_status plan_by_change(struct kg_recorder *recorder, struct kg_plan **plan,
+                                     struct kg_error *error)
+{
+    const struct kg_request *request = recorder->request;
+    struct kg_choice from;
+    if (!request->hint || !kg_choice_read(request->problem, &request->device->facts,
+                                          kg_target_of(request->device), request->hint, &from))
+        return kg_error_set(error, KG_ERROR_ARGUMENT, "the choice '%s' does not fit %s",
+                            request->hint ? request->hint : "", request->problem->op->name);
+    return plan_by_search(recorder, NULL, 0, &from, plan, error);
+}
+
 // Whether something has to be run. `recall` is what kg_flow_recall returned.
 static bool must_run(enum kg_status recall, const struct kg_request *request,
                      const struct kg_recalled *recalled)
 {
+    if (request->change != KG_CHANGE_NONE)
+        return true;
     if (recall == KG_OK)
         return is_judged_again(request, recalled);
     return recall == KG_ERROR_NO_WISDOM && is_measuring(request);
@@ -331,6 +345,8 @@ static enum kg_status plan_anywhere(enum kg_status recall, struct kg_recorder *r
         if (status != KG_OK)
             return status;
     }
+    if (request->change != KG_CHANGE_NONE)
+        return plan_by_change(recorder, plan, error);
     return plan_by_running(recall, recorder, recalled, plan, error);
 }
 

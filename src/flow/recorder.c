@@ -75,9 +75,9 @@ void kg_recorder_learned(const struct kg_request *request, struct kg_learned *le
         kg_patterns_free(&learned->patterns);
 }
 
-double kg_recorder_prior(const struct kg_learned *learned, const char *family,
-                         const char *parameter, int64_t value)
+double kg_recorder_prior(void *user, const char *family, const char *parameter, int64_t value)
 {
+    const struct kg_learned *learned = user;
     return kg_patterns_prior(&learned->patterns, &learned->traits, family, parameter, value);
 }
 

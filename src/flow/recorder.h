@@ -11,10 +11,10 @@
 struct kg_recorder {
     const struct kg_request *request;
     const struct kg_key *key;
-    struct kg_turn *turn;             // renewed while a search goes on
-    bool replaces;                    // the known choice is of other kernels and gives way
-    const struct kg_learned *learned; // NULL: none
-    struct kg_error error; // a lack of memory while recording; the search does not report it
+    struct kg_turn *turn;       // renewed while a search goes on
+    bool replaces;              // the known choice is of other kernels and gives way
+    struct kg_learned *learned; // NULL: none
+    struct kg_error error;      // a lack of memory while recording; the search does not report it
 };
 
 // Sets the callbacks of `search`. The recorder outlives the search.
@@ -28,8 +28,7 @@ struct kg_learned {
 // Reads the patterns; a failure leaves none. kg_patterns_free frees them.
 void kg_recorder_learned(const struct kg_request *request, struct kg_learned *learned);
 // As kg_search.prior, of a struct kg_learned.
-double kg_recorder_prior(const struct kg_learned *learned, const char *family,
-                         const char *parameter, int64_t value);
+double kg_recorder_prior(void *learned, const char *family, const char *parameter, int64_t value);
 // Notes what the problem costs, and the text of its op, for reports and logs.
 enum kg_status kg_recorder_describe(const struct kg_request *request, const struct kg_key *key,
                                     struct kg_error *error);

@@ -3,18 +3,7 @@
 #ifndef KG_FLOW_STAGES_H
 #define KG_FLOW_STAGES_H
 
-#include "flow/plan_handle.h"
-
-// The result of a build; see kg_build_result in kernelgen.h.
-struct kg_built_report {
-    struct kg_verdict verdict;
-    struct kg_bench_result bench;
-    int rounds;
-    bool goal_met;
-    int64_t space;
-    int valid, pruned, measured, failed;
-    const char *limit; // a constant
-};
+#include "flow/build_report.h"
 
 // See kg_build in kernelgen.h. Rigor and seconds are the request's.
 enum kg_status kg_flow_build(const struct kg_request *request,

@@ -121,6 +121,7 @@ enum kg_status kg_worker_job_plan(const struct kg_request *request, char **choic
 {
     struct kg_worker_job job = {.kind = KG_WORKER_JOB_PLAN,
                                 .rigor = request->rigor,
+                                .change = request->change,
                                 .seconds = request->seconds,
                                 .takes_nearest = request->takes_nearest,
                                 .choice = request->hint};

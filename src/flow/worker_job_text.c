@@ -59,6 +59,7 @@ bool kg_worker_job_write(const struct kg_worker_job *job, const struct kg_proble
     kg_text_free(&version);
     add_field(bytes, &job->kind, sizeof job->kind);
     add_field(bytes, &job->rigor, sizeof job->rigor);
+    add_field(bytes, &job->change, sizeof job->change);
     add_field(bytes, &job->seconds, sizeof job->seconds);
     add_field(bytes, &job->seed, sizeof job->seed);
     add_field(bytes, &job->protocol, sizeof job->protocol);
@@ -172,6 +173,7 @@ enum kg_status kg_worker_job_read(const void *bytes, size_t length, struct kg_ar
                             "kernelgen-worker is of another version than the library");
     take(&reader, &job->kind, sizeof job->kind);
     take(&reader, &job->rigor, sizeof job->rigor);
+    take(&reader, &job->change, sizeof job->change);
     take(&reader, &job->seconds, sizeof job->seconds);
     take(&reader, &job->seed, sizeof job->seed);
     take(&reader, &job->protocol, sizeof job->protocol);

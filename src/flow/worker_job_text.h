@@ -16,6 +16,7 @@ enum kg_worker_job_kind {
 struct kg_worker_job {
     enum kg_worker_job_kind kind;
     enum kg_rigor rigor;
+    enum kg_change change; // see struct kg_request
     double seconds;
     uint64_t seed;
     struct kg_protocol protocol;

@@ -25,6 +25,7 @@ static enum kg_status answer_plan(const struct kg_request *request, const struct
     asked.seconds = job->seconds;
     asked.takes_nearest = job->takes_nearest;
     asked.hint = job->choice;
+    asked.change = job->change;
     enum kg_status status = kg_flow_plan(&asked, &plan, error);
     if (status)
         return status;

@@ -31,6 +31,14 @@ double kg_choice_bound(const struct kg_choice *choice)
     return sum;
 }
 
+bool kg_choice_has_same_groups(const struct kg_choice *a, const struct kg_choice *b)
+{
+    for (int i = 0; i < a->count && i < b->count; i++)
+        if (a->matches[i]->group.count != b->matches[i]->group.count)
+            return false;
+    return a->count == b->count;
+}
+
 void kg_choice_print(const struct kg_choice *choice, struct kg_text *text)
 {
     for (int i = 0; i < choice->count; i++) {

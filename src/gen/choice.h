@@ -23,6 +23,9 @@ double kg_choice_expected(const struct kg_choice *choice);
 // The sum of their bounds.
 double kg_choice_bound(const struct kg_choice *choice);
 
+// Whether both make the same nests one kernel.
+bool kg_choice_has_same_groups(const struct kg_choice *a, const struct kg_choice *b);
+
 // "rowwise*4: block=4 stream=1" per group, joined by "; ". Reading returns false if the text does
 // not fit the problem or the families.
 void kg_choice_print(const struct kg_choice *choice, struct kg_text *text);

@@ -14,6 +14,7 @@
 #ifndef KG_GEN_FAMILY_H
 #define KG_GEN_FAMILY_H
 
+#include "analyze/bottleneck.h"
 #include "analyze/problem.h"
 #include "analyze/roofline.h"
 #include "base/text.h"
@@ -23,7 +24,8 @@
 #define KG_MAX_CHOICES 24
 
 struct kg_parameter {
-    const char *name; // "vector", "rows", "unroll": shown to users, part of wisdom
+    const char *name;      // "vector", "rows", "unroll": shown to users, part of wisdom
+    enum kg_change change; // the kind of change that another value makes
     int count;
     int64_t choices[KG_MAX_CHOICES]; // in the order a search tries them
     bool optional;                   // in texts: the first choice where it is not given
@@ -134,11 +136,12 @@ static inline bool kg_match_is_advised(const struct kg_match *match, struct kg_t
 }
 
 // Appends a parameter with its choices. Too many of either mark the space as failed.
-void kg_space_add(struct kg_space *space, const char *name, int count, const int64_t *choices);
+void kg_space_add(struct kg_space *space, const char *name, enum kg_change change, int count,
+                  const int64_t *choices);
 // The same for a parameter that a family did not have once: configs on record from that time are
 // those with its first choice.
-void kg_space_add_optional(struct kg_space *space, const char *name, int count,
-                           const int64_t *choices);
+void kg_space_add_optional(struct kg_space *space, const char *name, enum kg_change change,
+                           int count, const int64_t *choices);
 // How many configs the space holds (valid or not), and the n-th of them.
 int64_t kg_space_size(const struct kg_space *space);
 struct kg_config kg_space_config(const struct kg_space *space, int64_t n);

@@ -9,6 +9,7 @@
 #include "gen/shared/contract_operands.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 const char *const kg_grouping_names[KG_GROUPING_COUNT] = {
@@ -289,4 +290,84 @@ void kg_choice_guess(const struct kg_problem *problem, const struct kg_device_fa
     *choice = (struct kg_choice){0};
     if (kg_groupings_list(problem, facts, target, &groupings, NULL))
         *choice = groupings.options[groupings.chosen].choice;
+}
+
+// ---- Beside a choice ----
+
+struct regrouping {
+    struct lister lister;
+    const struct kg_choice *from;
+    struct kg_choice *others;
+    int count;
+};
+
+static void add_other(struct regrouping *regrouping, const struct kg_choice *choice)
+{
+    if (choice->count == 0 || kg_choice_has_same_groups(choice, regrouping->from) ||
+        regrouping->count == KG_MAX_REGROUPINGS)
+        return;
+    for (int i = 0; i < regrouping->count; i++)
+        if (same_choice(&regrouping->others[i], choice))
+            return;
+    regrouping->others[regrouping->count++] = *choice;
+}
+
+static bool append(const struct lister *lister, int first, int count, struct kg_choice *choice)
+{
+    const struct kg_group group = {lister->problem, first, count};
+    const struct kg_match *match;
+    struct kg_config config;
+    find_least(lister, &group, &match, &config);
+    if (!match) {
+        match = find_advised(lister, &group);
+        if (!match || !guess_of(match, &config))
+            return false;
+    }
+    choice->configs[choice->count] = config;
+    choice->matches[choice->count++] = match;
+    return true;
+}
+
+// `from` with groups [at, at + replaced) replaced by one or two groups of nests; `cut`, nests of
+// the first of two, is 0 for one.
+static void replace_groups(struct regrouping *regrouping, int at, int replaced, int cut)
+{
+    const struct kg_choice *from = regrouping->from;
+    struct kg_choice choice = {.count = at};
+    memcpy(choice.matches, from->matches, sizeof choice.matches);
+    memcpy(choice.configs, from->configs, sizeof choice.configs);
+    int first = from->matches[at]->group.first, nests = 0;
+    for (int i = at; i < at + replaced; i++)
+        nests += from->matches[i]->group.count;
+    bool fits = cut > 0 ? append(&regrouping->lister, first, cut, &choice) &&
+                              append(&regrouping->lister, first + cut, nests - cut, &choice)
+                        : append(&regrouping->lister, first, nests, &choice);
+    for (int i = at + replaced; i < from->count && fits; i++) {
+        choice.matches[choice.count] = from->matches[i];
+        choice.configs[choice.count++] = from->configs[i];
+    }
+    if (fits)
+        add_other(regrouping, &choice);
+}
+
+int kg_groupings_beside(const struct kg_problem *problem, const struct kg_device_facts *facts,
+                        const struct kg_target *target, const struct kg_choice *choice,
+                        struct kg_choice others[KG_MAX_REGROUPINGS])
+{
+    struct regrouping regrouping = {
+        .lister = {.problem = problem, .facts = facts, .target = target},
+        .from = choice,
+        .others = others,
+    };
+    struct kg_groupings *groupings = malloc(sizeof *groupings);
+    if (groupings && kg_groupings_list(problem, facts, target, groupings, NULL))
+        for (int i = 0; i < groupings->count; i++)
+            add_other(&regrouping, &groupings->options[i].choice);
+    free(groupings);
+    for (int i = 0; i + 1 < choice->count; i++)
+        replace_groups(&regrouping, i, 2, 0);
+    for (int i = 0; i < choice->count; i++)
+        for (int cut = 1; cut < choice->matches[i]->group.count; cut++)
+            replace_groups(&regrouping, i, 1, cut);
+    return regrouping.count;
 }

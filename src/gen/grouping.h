@@ -39,6 +39,14 @@ bool kg_groupings_list(const struct kg_problem *problem, const struct kg_device_
                        const struct kg_target *target, struct kg_groupings *groupings,
                        struct kg_text *trace);
 
+// Groupings beside the one of `choice`: those of kg_groupings_list, and `choice` with two
+// consecutive groups made one, or with one cut in two. New groups have the family of the least
+// expected time, or the first that is advised. At most KG_MAX_REGROUPINGS; returns their number.
+#define KG_MAX_REGROUPINGS 32
+int kg_groupings_beside(const struct kg_problem *problem, const struct kg_device_facts *facts,
+                        const struct kg_target *target, const struct kg_choice *choice,
+                        struct kg_choice others[KG_MAX_REGROUPINGS]);
+
 // Plain loops, nest by nest: the baseline of every plan. No groups when out of memory.
 void kg_choice_plain(const struct kg_problem *problem, const struct kg_device_facts *facts,
                      const struct kg_target *target, struct kg_choice *choice);

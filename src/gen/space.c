@@ -25,21 +25,23 @@ struct kg_config kg_space_config(const struct kg_space *space, int64_t n)
     return config;
 }
 
-void kg_space_add(struct kg_space *space, const char *name, int count, const int64_t *choices)
+void kg_space_add(struct kg_space *space, const char *name, enum kg_change change, int count,
+                  const int64_t *choices)
 {
     space->failed = space->failed || space->count == KG_MAX_PARAMETERS || count > KG_MAX_CHOICES;
     if (space->failed)
         return;
     struct kg_parameter *parameter = &space->parameters[space->count++];
     parameter->name = name;
+    parameter->change = change;
     parameter->count = count;
     memcpy(parameter->choices, choices, (size_t)count * sizeof *choices);
 }
 
-void kg_space_add_optional(struct kg_space *space, const char *name, int count,
-                           const int64_t *choices)
+void kg_space_add_optional(struct kg_space *space, const char *name, enum kg_change change,
+                           int count, const int64_t *choices)
 {
-    kg_space_add(space, name, count, choices);
+    kg_space_add(space, name, change, count, choices);
     if (!space->failed)
         space->parameters[space->count - 1].optional = true;
 }

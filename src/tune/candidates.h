@@ -74,6 +74,15 @@ typedef void kg_candidates_refused(void *user, const struct kg_match *match,
 enum kg_status kg_candidates_list(const struct kg_match *match, const struct kg_target *target,
                                   int max, kg_candidates_refused *refused, void *user,
                                   struct kg_candidates *candidates, struct kg_error *error);
+// Lists the configs, at most `max`, that differ from `from` in parameters of one kind of change
+// alone, and `from` itself; for KG_CHANGE_FORM the configs of all other families that can take the
+// group, whether they expect times or not. None for KG_CHANGE_GROUPING, which concerns no single
+// group.
+enum kg_status kg_candidates_list_changed(const struct kg_match *match,
+                                          const struct kg_target *target,
+                                          const struct kg_config *from, enum kg_change change,
+                                          int max, struct kg_candidates *candidates,
+                                          struct kg_error *error);
 void kg_candidates_free(struct kg_candidates *candidates);
 
 // By what factor, as a logarithm, a value changes the time as far as is known from other problems;

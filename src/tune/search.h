@@ -59,6 +59,10 @@ struct kg_search {
     enum kg_isolation isolation;
     double run_limit; // seconds one candidate may take to build, verify and time; 0: 60
     struct kg_protocol protocol;
+    // With a kind of change: tries what differs from this choice by that kind alone. Hints are not
+    // used. NONE: everything.
+    enum kg_change change;
+    const struct kg_choice *from;
     const char *const *hints; // choices to try first (patterns, nearest wisdom), kg_choice_print
     int hint_count;
     const volatile int *cancel;
@@ -85,13 +89,21 @@ struct kg_found {
     int pruned;               // by a bound, or because they run the same code as another candidate
     int measured;             // including those known from earlier searches
     int failed;               // compile, wrong, fault, timeout
+    int fresh, fresh_failed;  // of those measured and failed: not known from earlier searches
     bool complete;            // false: stopped by time, by the caller, or by the machine
     char ended[KG_FOUND_WHY]; // the failure of the machine that ended it early; "": none
 };
 
-// What a search without any knowledge tries first, beginning with the guess, so that callers can
-// compile it ahead. Returns the number of choices.
-#define KG_MAX_FORESEEN 17
+// What a kind of change has to offer (search->change and search->from are set).
+struct kg_prospect {
+    int candidates; // other choices; of a large space, those of the sample
+    double ratio;   // the least expected time over that of `from`; 0: unknown
+};
+void kg_search_prospect(const struct kg_search *search, struct kg_prospect *prospect);
+
+// What a search without records of the problem tries first, beginning with the guess, then what
+// patterns make of it, so that callers can compile it ahead. Returns the number of choices.
+#define KG_MAX_FORESEEN 18
 int kg_search_foresee(const struct kg_search *search, struct kg_choice choices[KG_MAX_FORESEEN]);
 
 // The choice without measurements: the rule's guess, corrected by `prior` where that knows more.

@@ -90,11 +90,12 @@ static const void *fake_match(const struct kg_group *group, const struct kg_devi
 static void fake_space(const struct kg_match *match, struct kg_space *space)
 {
     (void)match;
-    *space =
-        (struct kg_space){.count = 3,
-                          .parameters = {{.name = "a", .count = 5},
-                                         {.name = "b", .count = 6},
-                                         {.name = world.limits ? "maxnreg" : "c", .count = 3}}};
+    *space = (struct kg_space){
+        .count = 3,
+        .parameters = {
+            {.name = "a", .change = KG_CHANGE_REUSE, .count = 5},
+            {.name = "b", .change = KG_CHANGE_ACCESS, .count = 6},
+            {.name = world.limits ? "maxnreg" : "c", .change = KG_CHANGE_STAGES, .count = 3}}};
     memcpy(space->parameters[0].choices, choices_a, sizeof choices_a);
     memcpy(space->parameters[1].choices, choices_b, sizeof choices_b);
     memcpy(space->parameters[2].choices, choices_c, sizeof choices_c);
@@ -176,6 +177,21 @@ bool kg_groupings_list(const struct kg_problem *problem, const struct kg_device_
         option->expected = i == 0 ? 1e-3 : world.rival_expected;
     }
     return true;
+}
+
+int kg_groupings_beside(const struct kg_problem *problem, const struct kg_device_facts *facts,
+                        const struct kg_target *asked, const struct kg_choice *choice,
+                        struct kg_choice others[KG_MAX_REGROUPINGS])
+{
+    CHECK(asked == &target && choice->count == world.groups);
+    if (world.rival_groups > 0)
+        choose_fake(problem, facts, world.rival_groups, &others[0]);
+    return world.rival_groups > 0;
+}
+
+bool kg_choice_has_same_groups(const struct kg_choice *a, const struct kg_choice *b)
+{
+    return a->count == b->count;
 }
 
 // The family's, of one group.

@@ -30,7 +30,7 @@ static void space(const struct kg_match *match, struct kg_space *space)
 {
     (void)match;
     *space = (struct kg_space){0};
-    kg_space_add(space, "threads", 4, (int64_t[]){256, 128, 64, 512});
+    kg_space_add(space, "threads", KG_CHANGE_STAGES, 4, (int64_t[]){256, 128, 64, 512});
     kg_cuda_space_registers(space);
 }
 

@@ -217,7 +217,7 @@ void kg_cuda_fold(struct kg_text *text, const struct kg_fold *fold, const char *
 
 void kg_cuda_space_registers(struct kg_space *space)
 {
-    kg_space_add(space, "maxnreg", 7, (int64_t[]){0, 32, 40, 64, 80, 96, 128});
+    kg_space_add(space, "maxnreg", KG_CHANGE_STAGES, 7, (int64_t[]){0, 32, 40, 64, 80, 96, 128});
 }
 
 int64_t kg_ceil_div(int64_t a, int64_t b)

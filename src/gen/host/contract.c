@@ -31,11 +31,11 @@ static void space(const struct kg_match *match, struct kg_space *space)
     static const int64_t block_rows[] = {96, 192};
     static const int64_t columns[] = {1024, 512, 2048};
     *space = (struct kg_space){0};
-    kg_space_add(space, "rows", 5, rows);
-    kg_space_add(space, "vectors", 4, vectors);
-    kg_space_add(space, "depth", 3, depths);
-    kg_space_add(space, "block", 2, block_rows);
-    kg_space_add(space, "columns", 3, columns);
+    kg_space_add(space, "rows", KG_CHANGE_REUSE, 5, rows);
+    kg_space_add(space, "vectors", KG_CHANGE_REUSE, 4, vectors);
+    kg_space_add(space, "depth", KG_CHANGE_REUSE, 3, depths);
+    kg_space_add(space, "block", KG_CHANGE_BLOCK, 2, block_rows);
+    kg_space_add(space, "columns", KG_CHANGE_BLOCK, 3, columns);
 }
 
 static bool valid(const struct kg_match *match, const struct kg_config *config,

@@ -47,8 +47,8 @@ static void space(const struct kg_match *match, struct kg_space *space)
     static const int64_t blocks[] = {256, 64, 1024, 4096, 16384};
     static const int64_t lanes[] = {1, 16, 32, 64};
     *space = (struct kg_space){0};
-    kg_space_add(space, "block", 5, blocks);
-    kg_space_add(space, "lanes", can_use_lanes(match->analysis) ? 4 : 1, lanes);
+    kg_space_add(space, "block", KG_CHANGE_BLOCK, 5, blocks);
+    kg_space_add(space, "lanes", KG_CHANGE_ACCESS, can_use_lanes(match->analysis) ? 4 : 1, lanes);
 }
 
 static bool valid(const struct kg_match *match, const struct kg_config *config,

@@ -80,10 +80,11 @@ static void space(const struct kg_match *match, struct kg_space *space)
     static const int64_t tiles[] = {0, 16, 32, 64};
     static const int64_t ways[] = {1, 4, 2, 8};
     *space = (struct kg_space){0};
-    kg_space_add(space, "block", 5, blocks);
-    kg_space_add(space, "stream", group->problem->contiguous ? 5 : 1, streams);
-    kg_space_add(space, "tile", crossing_of(match) >= 0 ? 4 : 1, tiles);
-    kg_space_add_optional(space, "ways", group->problem->contiguous ? 4 : 1, ways);
+    kg_space_add(space, "block", KG_CHANGE_BLOCK, 5, blocks);
+    kg_space_add(space, "stream", KG_CHANGE_ACCESS, group->problem->contiguous ? 5 : 1, streams);
+    kg_space_add(space, "tile", KG_CHANGE_REUSE, crossing_of(match) >= 0 ? 4 : 1, tiles);
+    kg_space_add_optional(space, "ways", KG_CHANGE_ACCESS, group->problem->contiguous ? 4 : 1,
+                          ways);
 }
 
 // Elements of the inner loop after merging.

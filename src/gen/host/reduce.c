@@ -49,10 +49,11 @@ static void space(const struct kg_match *match, struct kg_space *space)
     const struct kg_reduce_analysis *analysis = match->analysis;
     bool scalar = analysis->nest->output_axes == 0;
     *space = (struct kg_space){0};
-    kg_space_add(space, "column", scalar ? 1 : 2, (int64_t[]){0, 1});
-    kg_space_add(space, "width", scalar ? 4 : 6, (int64_t[]){64, 32, 128, 16, 1024, 4096});
-    kg_space_add(space, "unroll", 3, (int64_t[]){1, 4, 8});
-    kg_space_add(space, "chunk", 3, (int64_t[]){1 << 20, 1 << 17, 1 << 14});
+    kg_space_add(space, "column", KG_CHANGE_ACCESS, scalar ? 1 : 2, (int64_t[]){0, 1});
+    kg_space_add(space, "width", KG_CHANGE_REUSE, scalar ? 4 : 6,
+                 (int64_t[]){64, 32, 128, 16, 1024, 4096});
+    kg_space_add(space, "unroll", KG_CHANGE_STAGES, 3, (int64_t[]){1, 4, 8});
+    kg_space_add(space, "chunk", KG_CHANGE_BLOCK, 3, (int64_t[]){1 << 20, 1 << 17, 1 << 14});
 }
 
 static bool valid(const struct kg_match *match, const struct kg_config *config,

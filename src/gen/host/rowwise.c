@@ -97,12 +97,14 @@ static void space(const struct kg_match *match, struct kg_space *space)
     const struct kg_group *group = &match->group;
     const struct kg_rowwise_plan *plan = match->analysis;
     *space = (struct kg_space){0};
-    kg_space_add(space, "lanes", 4, (int64_t[]){64, 32, 128, 16});
-    kg_space_add(space, "keep", has_kept(plan) ? 2 : 1, (int64_t[]){0, 1});
-    kg_space_add(space, "stream", has_column_output(plan) && group->problem->contiguous ? 2 : 1,
+    kg_space_add(space, "lanes", KG_CHANGE_ACCESS, 4, (int64_t[]){64, 32, 128, 16});
+    kg_space_add(space, "keep", KG_CHANGE_REUSE, has_kept(plan) ? 2 : 1, (int64_t[]){0, 1});
+    kg_space_add(space, "stream", KG_CHANGE_ACCESS,
+                 has_column_output(plan) && group->problem->contiguous ? 2 : 1, (int64_t[]){0, 1});
+    kg_space_add(space, "prefetch", KG_CHANGE_ACCESS, plan->passes > 1 ? 3 : 1,
+                 (int64_t[]){0, 1, 2});
+    kg_space_add(space, "behind", KG_CHANGE_REUSE, kg_rowwise_can_follow(plan) ? 2 : 1,
                  (int64_t[]){0, 1});
-    kg_space_add(space, "prefetch", plan->passes > 1 ? 3 : 1, (int64_t[]){0, 1, 2});
-    kg_space_add(space, "behind", kg_rowwise_can_follow(plan) ? 2 : 1, (int64_t[]){0, 1});
 }
 
 static bool valid(const struct kg_match *match, const struct kg_config *config,

@@ -40,13 +40,13 @@ static void space(const struct kg_match *match, struct kg_space *space)
     const struct kg_scan_plan *plan = match->analysis;
     *space = (struct kg_space){0};
     if (plan->column) {
-        kg_space_add(space, "width", 5, (int64_t[]){2048, 4096, 1024, 256, 64});
-        kg_space_add(space, "chunk", 1, (int64_t[]){0});
+        kg_space_add(space, "width", KG_CHANGE_REUSE, 5, (int64_t[]){2048, 4096, 1024, 256, 64});
+        kg_space_add(space, "chunk", KG_CHANGE_BLOCK, 1, (int64_t[]){0});
     } else {
-        kg_space_add(space, "width", 4, (int64_t[]){256, 512, 128, 64});
-        kg_space_add(space, "chunk", 4, (int64_t[]){0, 1 << 20, 1 << 17, 1 << 14});
+        kg_space_add(space, "width", KG_CHANGE_REUSE, 4, (int64_t[]){256, 512, 128, 64});
+        kg_space_add(space, "chunk", KG_CHANGE_BLOCK, 4, (int64_t[]){0, 1 << 20, 1 << 17, 1 << 14});
     }
-    kg_space_add(space, "stream", may_stream(plan) ? 2 : 1, (int64_t[]){0, 1});
+    kg_space_add(space, "stream", KG_CHANGE_ACCESS, may_stream(plan) ? 2 : 1, (int64_t[]){0, 1});
 }
 
 static bool valid(const struct kg_match *match, const struct kg_config *config,

@@ -92,8 +92,8 @@ static void space(const struct kg_match *match, struct kg_space *space)
     static const int64_t lanes[] = {64, 32, 128};
     (void)match;
     *space = (struct kg_space){0};
-    kg_space_add(space, "block", 2, blocks);
-    kg_space_add(space, "lanes", 3, lanes);
+    kg_space_add(space, "block", KG_CHANGE_BLOCK, 2, blocks);
+    kg_space_add(space, "lanes", KG_CHANGE_ACCESS, 3, lanes);
 }
 
 static bool valid(const struct kg_match *match, const struct kg_config *config,

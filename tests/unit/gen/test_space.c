@@ -3,8 +3,9 @@
 #include "gen/family.h"
 #include "test.h"
 
-static const struct kg_space sample = {
-    .count = 2, .parameters = {{"tile", 3, {64, 16, 256}}, {"unroll", 2, {1, 4}}}};
+static const struct kg_space sample = {.count = 2,
+                                       .parameters = {{"tile", KG_CHANGE_BLOCK, 3, {64, 16, 256}},
+                                                      {"unroll", KG_CHANGE_BLOCK, 2, {1, 4}}}};
 
 static void test_every_config_reads_back(void)
 {
@@ -53,7 +54,7 @@ static void test_optional_parameters(void)
 {
     struct kg_space space = sample;
     struct kg_config config;
-    kg_space_add_optional(&space, "depth", 2, (int64_t[]){3, 5});
+    kg_space_add_optional(&space, "depth", KG_CHANGE_BLOCK, 2, (int64_t[]){3, 5});
     CHECK(kg_config_read(&space, "tile=64 unroll=4", &config));
     CHECK(config.value[0] == 64 && config.value[1] == 4 && config.value[2] == 3);
     CHECK(kg_config_read(&space, "depth=5 tile=64 unroll=4", &config) && config.value[2] == 5);
@@ -69,12 +70,12 @@ static void test_parameters(void)
 {
     struct kg_space space = {0};
     CHECK(kg_space_size(&space) == 1); // the empty config
-    kg_space_add(&space, "tile", 3, (int64_t[]){64, 16, 256});
-    kg_space_add(&space, "unroll", 2, (int64_t[]){1, 4});
+    kg_space_add(&space, "tile", KG_CHANGE_BLOCK, 3, (int64_t[]){64, 16, 256});
+    kg_space_add(&space, "unroll", KG_CHANGE_BLOCK, 2, (int64_t[]){1, 4});
     CHECK(!space.failed && space.count == 2 && kg_space_size(&space) == 6);
     CHECK_TEXT(space.parameters[1].name, "unroll");
     CHECK(space.parameters[0].choices[2] == 256 && space.parameters[1].count == 2);
-    kg_space_add(&space, "most", KG_MAX_CHOICES, many);
+    kg_space_add(&space, "most", KG_CHANGE_BLOCK, KG_MAX_CHOICES, many);
     CHECK(!space.failed && space.parameters[2].count == KG_MAX_CHOICES);
 }
 
@@ -97,7 +98,7 @@ static struct guarded make_guarded(int parameters)
     struct guarded guarded = {.space = {0}};
     memset(guarded.guard, 0xa5, sizeof guarded.guard);
     for (int i = 0; i < parameters; i++)
-        kg_space_add(&guarded.space, "p", 2, many);
+        kg_space_add(&guarded.space, "p", KG_CHANGE_BLOCK, 2, many);
     return guarded;
 }
 
@@ -115,11 +116,11 @@ static void test_too_many_choices(void)
 {
     struct guarded guarded = make_guarded(KG_MAX_PARAMETERS - 1);
     const struct kg_space before = guarded.space;
-    kg_space_add(&guarded.space, "q", KG_MAX_CHOICES + 1, many);
+    kg_space_add(&guarded.space, "q", KG_CHANGE_BLOCK, KG_MAX_CHOICES + 1, many);
     CHECK(guarded.space.failed && is_whole(&guarded));
     CHECK(guarded.space.count == before.count);
     CHECK(memcmp(guarded.space.parameters, before.parameters, sizeof before.parameters) == 0);
-    kg_space_add(&guarded.space, "r", 1, many);
+    kg_space_add(&guarded.space, "r", KG_CHANGE_BLOCK, 1, many);
     CHECK(guarded.space.failed && guarded.space.count == before.count);
 }
 

@@ -256,6 +256,7 @@ static void test_rounds_and_what_they_are_of(void)
 {
     struct kg_store *store = sample_open(folder);
     struct kg_key key = sample_key();
+    key.sizes = "P=8 D=8"; // without rounds so far
     struct kg_round round = {.number = 2,
                              .base = "rowwise vector=4",
                              .kind = "access",

@@ -372,7 +372,7 @@ static void space_of_rival(const struct kg_match *match, struct kg_space *space)
 {
     (void)match;
     *space = (struct kg_space){0};
-    kg_space_add(space, "rival", 4, (int64_t[]){1, 2, 3, 4});
+    kg_space_add(space, "rival", KG_CHANGE_BLOCK, 4, (int64_t[]){1, 2, 3, 4});
 }
 
 static bool is_valid_rival(const struct kg_match *match, const struct kg_config *config,

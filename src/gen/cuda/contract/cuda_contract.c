@@ -117,13 +117,34 @@ const void *kg_cuda_contract_match(const struct kg_cuda_contract_form *form,
     return !form->takes || form->takes(plan, reason) ? plan : NULL;
 }
 
+// By the field that a parameter sets; those that are not listed are of the pipeline.
+static enum kg_change change_of(size_t field)
+{
+#define FIELD(NAME) offsetof(struct kg_cuda_contract_config, NAME)
+    static const struct {
+        size_t field;
+        enum kg_change change;
+    } changes[] = {
+        {FIELD(tile_m), KG_CHANGE_REUSE},    {FIELD(tile_n), KG_CHANGE_REUSE},
+        {FIELD(tile_k), KG_CHANGE_REUSE},    {FIELD(cluster_m), KG_CHANGE_REUSE},
+        {FIELD(cluster_n), KG_CHANGE_REUSE}, {FIELD(swap), KG_CHANGE_BLOCK},
+        {FIELD(split_k), KG_CHANGE_BLOCK},   {FIELD(words), KG_CHANGE_ACCESS},
+    };
+#undef FIELD
+    for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++)
+        if (changes[i].field == field)
+            return changes[i].change;
+    return KG_CHANGE_STAGES;
+}
+
 void kg_cuda_contract_space(const struct kg_match *match, struct kg_space *space)
 {
     const struct kg_cuda_contract_plan *plan = match->analysis;
     const struct kg_cuda_contract_parameter *parameters = plan->form->parameters;
     *space = (struct kg_space){0};
     for (int i = 0; parameters[i].name; i++)
-        kg_space_add(space, parameters[i].name, parameters[i].count, parameters[i].choices);
+        kg_space_add(space, parameters[i].name, change_of(parameters[i].field), parameters[i].count,
+                     parameters[i].choices);
 }
 
 bool kg_cuda_contract_check(const struct kg_cuda_contract_plan *plan, struct kg_text *reason)

@@ -58,16 +58,16 @@ static const void *match_chain(const struct kg_group *group, const struct kg_dev
 static void space(const struct kg_match *match, struct kg_space *space)
 {
     *space = (struct kg_space){0};
-    kg_space_add(space, "threads", 4, (int64_t[]){512, 256, 128, 1024});
-    kg_space_add(space, "vector", 5, (int64_t[]){8, 4, 2, 1, 16});
-    kg_space_add(space, "rows", 4, (int64_t[]){2, 4, 1, 8});
-    kg_space_add(space, "stream", 2, (int64_t[]){0, 1});
+    kg_space_add(space, "threads", KG_CHANGE_STAGES, 4, (int64_t[]){512, 256, 128, 1024});
+    kg_space_add(space, "vector", KG_CHANGE_ACCESS, 5, (int64_t[]){8, 4, 2, 1, 16});
+    kg_space_add(space, "rows", KG_CHANGE_BLOCK, 4, (int64_t[]){2, 4, 1, 8});
+    kg_space_add(space, "stream", KG_CHANGE_ACCESS, 2, (int64_t[]){0, 1});
     kg_cuda_space_registers(space);
     const struct analysis *analysis = match->analysis;
     bool crosses = analysis->crossing >= 0, rounds = analysis->rounds;
     if (crosses || rounds) {
-        kg_space_add(space, "tile", crosses ? 4 : 1, (int64_t[]){0, 64, 32, 128});
-        kg_space_add(space, "last", rounds ? 5 : 1, (int64_t[]){0, 1, 2, 4, 8});
+        kg_space_add(space, "tile", KG_CHANGE_REUSE, crosses ? 4 : 1, (int64_t[]){0, 64, 32, 128});
+        kg_space_add(space, "last", KG_CHANGE_BLOCK, rounds ? 5 : 1, (int64_t[]){0, 1, 2, 4, 8});
     }
 }
 

@@ -280,12 +280,13 @@ static void space(const struct kg_match *match, struct kg_space *space)
     const struct kg_device_facts *facts = match->facts;
     struct kg_cuda_reduce_plan plan = plan_of(match);
     *space = (struct kg_space){0};
-    kg_space_add(space, "column", plan.outputs > 0 ? 2 : 1, (int64_t[]){0, 1});
-    kg_space_add(space, "threads", 5, (int64_t[]){256, 128, 512, 1024, 32});
-    kg_space_add(space, "vector", 5, (int64_t[]){8, 4, 2, 1, 16});
-    kg_space_add(space, "unroll", 5, (int64_t[]){4, 8, 2, 1, 16});
-    kg_space_add(space, "split", KG_CUDA_REDUCE_SPLITS, kg_cuda_reduce_splits);
-    kg_space_add(space, "cluster", kg_cuda_rowwise_blocks(facts) > 1 ? 2 : 1, (int64_t[]){0, 1});
+    kg_space_add(space, "column", KG_CHANGE_ACCESS, plan.outputs > 0 ? 2 : 1, (int64_t[]){0, 1});
+    kg_space_add(space, "threads", KG_CHANGE_STAGES, 5, (int64_t[]){256, 128, 512, 1024, 32});
+    kg_space_add(space, "vector", KG_CHANGE_ACCESS, 5, (int64_t[]){8, 4, 2, 1, 16});
+    kg_space_add(space, "unroll", KG_CHANGE_STAGES, 5, (int64_t[]){4, 8, 2, 1, 16});
+    kg_space_add(space, "split", KG_CHANGE_BLOCK, KG_CUDA_REDUCE_SPLITS, kg_cuda_reduce_splits);
+    kg_space_add(space, "cluster", KG_CHANGE_BLOCK, kg_cuda_rowwise_blocks(facts) > 1 ? 2 : 1,
+                 (int64_t[]){0, 1});
     kg_cuda_space_registers(space);
 }
 

@@ -53,13 +53,15 @@ static void space(const struct kg_match *match, struct kg_space *space)
     for (int i = 0; i < group->count; i++)
         kept |= plan->kept[i];
     *space = (struct kg_space){0};
-    kg_space_add(space, "threads", 8, (int64_t[]){128, 256, 32, 64, 512, 1024, 16, 8});
-    kg_space_add(space, "vector", 5, (int64_t[]){8, 4, 2, 1, 16});
-    kg_space_add(space, "hold", 6, (int64_t[]){1, 2, 4, 8, 16, 0});
-    kg_space_add(space, "keep", kept ? 2 : 1, (int64_t[]){0, 1});
-    kg_space_add(space, "cluster", has_clusters(facts) ? 4 : 1, (int64_t[]){1, 2, 4, 8});
-    kg_space_add(space, "shared", 4, (int64_t[]){0, 4, 8, 12});
-    kg_space_add_optional(space, "staged",
+    kg_space_add(space, "threads", KG_CHANGE_STAGES, 8,
+                 (int64_t[]){128, 256, 32, 64, 512, 1024, 16, 8});
+    kg_space_add(space, "vector", KG_CHANGE_ACCESS, 5, (int64_t[]){8, 4, 2, 1, 16});
+    kg_space_add(space, "hold", KG_CHANGE_REUSE, 6, (int64_t[]){1, 2, 4, 8, 16, 0});
+    kg_space_add(space, "keep", KG_CHANGE_REUSE, kept ? 2 : 1, (int64_t[]){0, 1});
+    kg_space_add(space, "cluster", KG_CHANGE_BLOCK, has_clusters(facts) ? 4 : 1,
+                 (int64_t[]){1, 2, 4, 8});
+    kg_space_add(space, "shared", KG_CHANGE_REUSE, 4, (int64_t[]){0, 4, 8, 12});
+    kg_space_add_optional(space, "staged", KG_CHANGE_STAGES,
                           has_clusters(facts) && kg_cuda_rowwise_shares(plan) ? 3 : 1,
                           (int64_t[]){0, 1, 2});
     kg_cuda_space_registers(space);

@@ -61,16 +61,19 @@ static void space(const struct kg_match *match, struct kg_space *space)
     bool clusters = !plan->column && has_clusters(facts);
     *space = (struct kg_space){0};
     if (plan->column)
-        kg_space_add(space, "threads", 4, (int64_t[]){128, 64, 256, 512});
+        kg_space_add(space, "threads", KG_CHANGE_STAGES, 4, (int64_t[]){128, 64, 256, 512});
     else
-        kg_space_add(space, "threads", 8, (int64_t[]){256, 512, 128, 64, 1024, 32, 16, 8});
-    kg_space_add(space, "vector", 5, (int64_t[]){8, 4, 2, 1, 16});
-    kg_space_add(space, "hold", 5, (int64_t[]){4, 2, 8, 1, 16});
-    kg_space_add(space, "cluster", clusters ? 4 : 1, (int64_t[]){1, 2, 4, 8});
+        kg_space_add(space, "threads", KG_CHANGE_STAGES, 8,
+                     (int64_t[]){256, 512, 128, 64, 1024, 32, 16, 8});
+    kg_space_add(space, "vector", KG_CHANGE_ACCESS, 5, (int64_t[]){8, 4, 2, 1, 16});
+    kg_space_add(space, "hold", KG_CHANGE_REUSE, 5, (int64_t[]){4, 2, 8, 1, 16});
+    kg_space_add(space, "cluster", KG_CHANGE_BLOCK, clusters ? 4 : 1, (int64_t[]){1, 2, 4, 8});
     if (plan->column)
-        kg_space_add(space, "chunk", 6, (int64_t[]){0, 64, 256, 1024, 4096, 16384});
+        kg_space_add(space, "chunk", KG_CHANGE_BLOCK, 6,
+                     (int64_t[]){0, 64, 256, 1024, 4096, 16384});
     else
-        kg_space_add(space, "chunk", 5, (int64_t[]){0, 1 << 14, 1 << 16, 1 << 18, 1 << 20});
+        kg_space_add(space, "chunk", KG_CHANGE_BLOCK, 5,
+                     (int64_t[]){0, 1 << 14, 1 << 16, 1 << 18, 1 << 20});
     kg_cuda_space_registers(space);
 }
 
