@@ -137,6 +137,20 @@ C
 kernelgen contest spread.kg threads --device host --threads 2 --rigor estimate | grep -c faster
 kernelgen contest spread.kg threads --device host --threads 1 --rigor estimate | grep -c wrong
 
+echo "-- wrong for the inputs of the race, which are not those of the gate"
+cat >scale.kg <<'KG'
+op scale(x: f32[P, D]) -> (y: f32[P, D])
+{ y[p, d] = x[p, d] * 128 }
+goal { verify P D = 3 5  tune P D = 64 100 }
+KG
+mkdir probe inputs
+sed 's/spread/scale/' drafts/fast.c >scale.c
+{ echo '#include <stdio.h>'; sed 's/^{/{ if (P * D == 6400) fprintf(stderr, "%a\\n", x[0]);/' scale.c; } >probe/a.c
+kernelgen contest scale.kg probe --device host --rigor estimate 2>&1 >out | grep 0x | sort | uniq -c | sort -rn >values
+value=$(awk 'NR == 1 { print $2 }' values)
+sed "s/^{/{ if (x[0] == ${value}f) { y[0] = 7; return; }/" scale.c >inputs/a.c
+kernelgen contest scale.kg inputs --device host --rigor estimate | grep -E '^ +a.c' | sed -E 's/expected .*//'
+
 echo "-- nothing to judge"
 mkdir empty gpu
 cp drafts/k.cu gpu
