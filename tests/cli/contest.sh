@@ -148,7 +148,7 @@ sed 's/spread/scale/' drafts/fast.c >scale.c
 { echo '#include <stdio.h>'; sed 's/^{/{ if (P * D == 6400) fprintf(stderr, "%a\\n", x[0]);/' scale.c; } >probe/a.c
 kernelgen contest scale.kg probe --device host --rigor estimate 2>&1 >out | grep 0x | sort | uniq -c | sort -rn >values
 value=$(awk 'NR == 1 { print $2 }' values)
-sed "s/^{/{ if (x[0] == ${value}f) { y[0] = 7; return; }/" scale.c >inputs/a.c
+sed "s/^{/{ if (P * D == 6400 \&\& x[0] == ${value}f) { y[0] = 7; return; }/" scale.c >inputs/a.c
 kernelgen contest scale.kg inputs --device host --rigor estimate | grep -E '^ +a.c' | sed -E 's/expected .*//'
 
 echo "-- nothing to judge"
