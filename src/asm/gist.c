@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-#define SAME_LOAD 1.0 // byte: averages that differ by less are equal
+#define SAME 1.0 // bytes or operations: averages that differ by less are equal
 
 static bool is_wanted(const struct kg_asm_kernel *kernel, const char *const *names, int count)
 {
@@ -17,15 +17,25 @@ static bool is_wanted(const struct kg_asm_kernel *kernel, const char *const *nam
     return count == 0;
 }
 
-static double load_width(const struct kg_mix *mix)
+static double mean_of(double sum, double count)
 {
-    static const enum kg_work loads[] = {KG_WORK_LOAD_GLOBAL, KG_WORK_ASYNC_COPY};
-    double count = 0, bytes = 0;
-    for (size_t i = 0; i < sizeof loads / sizeof loads[0]; i++) {
-        count += mix->count[loads[i]];
-        bytes += mix->bytes[loads[i]];
-    }
-    return count > 0 ? bytes / count : 0;
+    return count > 0 ? sum / count : 0;
+}
+
+// Of one loop, or of a kernel without any. On the host instructions of arithmetic read memory
+// themselves, and the bytes of those that only load are not known apart.
+static void add_mix(struct kg_asm_gist *gist, const struct kg_mix *mix, bool host)
+{
+    static const enum kg_work steps[] = {KG_WORK_FMA, KG_WORK_HALF, KG_WORK_DOUBLE};
+    double loads = mix->count[KG_WORK_LOAD_GLOBAL] + mix->count[KG_WORK_ASYNC_COPY];
+    double bytes = mix->bytes[KG_WORK_LOAD_GLOBAL] + mix->bytes[KG_WORK_ASYNC_COPY];
+    double count = 0;
+    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++)
+        count += mix->count[steps[i]];
+    if (host)
+        gist->step_flops = fmax(gist->step_flops, mean_of(mix->flops, count));
+    else
+        gist->load_bytes = fmax(gist->load_bytes, mean_of(bytes, loads));
 }
 
 static int64_t add_known(int64_t sum, int64_t value)
@@ -36,6 +46,7 @@ static int64_t add_known(int64_t sum, int64_t value)
 bool kg_asm_gist_add(struct kg_asm_gist *gist, const struct kg_asm_file *file,
                      const char *const *names, int count)
 {
+    bool host = file->format == KG_ASM_OBJECT;
     for (int i = 0; i < file->kernel_count; i++) {
         const struct kg_asm_kernel *kernel = &file->kernels[i];
         struct kg_asm_summary summary;
@@ -49,11 +60,10 @@ bool kg_asm_gist_add(struct kg_asm_gist *gist, const struct kg_asm_file *file,
             gist->spill_bytes, add_known(kernel->spill_store_bytes, kernel->spill_load_bytes));
         gist->loop_spill_bytes = add_known(gist->loop_spill_bytes, summary.loop_spill_bytes);
         gist->tensor = gist->tensor || summary.tensor;
-        int64_t length = summary.main_loop >= 0 ? kernel->instructions : 0;
-        if (length > gist->main_instructions || !gist->known) {
-            gist->main_instructions = length;
-            gist->load_bytes = load_width(&summary.mix);
-        }
+        for (int32_t l = 0; l < kernel->flow.loop_count; l++)
+            add_mix(gist, &kernel->loops[l].mix, host);
+        if (kernel->flow.loop_count == 0)
+            add_mix(gist, &kernel->mix, host);
         gist->known = true;
     }
     return true;
@@ -84,7 +94,11 @@ void kg_asm_gist_print(const struct kg_asm_gist *gist, struct kg_text *text)
         kg_text_format(text, "%d registers", gist->registers);
     if (gist->load_bytes > 0) {
         separate(text, start, ", ");
-        kg_text_format(text, "%.3g B a load", gist->load_bytes);
+        kg_text_format(text, "loads of %.3g B", gist->load_bytes);
+    }
+    if (gist->step_flops > 0) {
+        separate(text, start, ", ");
+        kg_text_format(text, "%.3g FLOP an instruction", gist->step_flops);
     }
     if (gist->spill_bytes >= 0) {
         separate(text, start, ", ");
@@ -104,9 +118,14 @@ void kg_asm_gist_compare(const struct kg_asm_gist *gist, const struct kg_asm_gis
         return;
     if (gist->tensor != other->tensor)
         kg_text_add(text, gist->tensor ? "matrix instructions" : "no matrix instructions");
-    if (fabs(gist->load_bytes - other->load_bytes) > SAME_LOAD) {
+    if (fabs(gist->load_bytes - other->load_bytes) > SAME) {
         separate(text, start, "; ");
-        kg_text_format(text, "%.3g B a load, not %.3g", gist->load_bytes, other->load_bytes);
+        kg_text_format(text, "loads of %.3g B, not %.3g", gist->load_bytes, other->load_bytes);
+    }
+    if (fabs(gist->step_flops - other->step_flops) > SAME) {
+        separate(text, start, "; ");
+        kg_text_format(text, "%.3g FLOP an instruction, not %.3g", gist->step_flops,
+                       other->step_flops);
     }
     if (gist->spill_bytes >= 0 && other->spill_bytes >= 0 &&
         gist->spill_bytes != other->spill_bytes) {

@@ -250,6 +250,7 @@ static void add_gist_json(struct kg_json *json, const struct kg_asm_gist *gist)
     if (gist->loop_spill_bytes >= 0)
         kg_json_integer(json, "loop_spill_bytes", gist->loop_spill_bytes);
     kg_json_number(json, "load_bytes", gist->load_bytes);
+    kg_json_number(json, "flops_an_instruction", gist->step_flops);
     kg_json_boolean(json, "matrix_instructions", gist->tensor);
     kg_json_end_object(json);
 }

@@ -39,6 +39,7 @@ static struct kg_hash seal(const struct kg_key *key, const struct kg_foreign_out
     for (size_t i = 0; i < sizeof integers / sizeof integers[0]; i++)
         hash = kg_store_hash_integer(hash, integers[i]);
     hash = kg_store_hash_number(hash, gist->load_bytes);
+    hash = kg_store_hash_number(hash, gist->step_flops);
     hash = seal_timing(hash, &outcome->timing);
     hash = seal_timing(hash, &outcome->reference_timing);
     return seal_timing(hash, &outcome->baseline_timing);
@@ -89,6 +90,7 @@ static enum kg_status add(struct kg_store *store, const struct kg_key *key,
     kg_query_bind_integer(&query, gist->spill_bytes);
     kg_query_bind_integer(&query, gist->loop_spill_bytes);
     kg_query_bind_number(&query, gist->load_bytes);
+    kg_query_bind_number(&query, gist->step_flops);
     kg_query_bind_integer(&query, gist->tensor);
     kg_query_bind_hash(&query, seal(key, outcome));
     kg_query_step(&query);
@@ -155,6 +157,7 @@ static bool read_row(struct kg_query *query, struct kg_arena *arena,
     gist->spill_bytes = kg_query_integer(query);
     gist->loop_spill_bytes = kg_query_integer(query);
     gist->load_bytes = kg_query_number(query);
+    gist->step_flops = kg_query_number(query);
     gist->tensor = kg_query_integer(query) != 0;
     return sound && !arena->failed;
 }

@@ -133,8 +133,8 @@ const char *const kg_store_steps[KG_STORE_VERSION] = {
     "  median REAL, spread REAL, reference_samples INTEGER, reference_median REAL,"
     "  reference_spread REAL, baseline_samples INTEGER, baseline_median REAL,"
     "  baseline_spread REAL, standing INTEGER, read INTEGER, registers INTEGER,"
-    "  spill_bytes INTEGER, loop_spill_bytes INTEGER, load_bytes REAL, tensor INTEGER,"
-    "  seal TEXT NOT NULL);"
+    "  spill_bytes INTEGER, loop_spill_bytes INTEGER, load_bytes REAL, step_flops REAL,"
+    "  tensor INTEGER, seal TEXT NOT NULL);"
     "CREATE INDEX foreign_outcomes_by_key ON foreign_outcomes(key, hash);",
 };
 
@@ -245,13 +245,15 @@ const char *const kg_store_statements[KG_SQL_COUNT] = {
         "INSERT INTO foreign_outcomes(key, hash, proof, file, reference, date, kind, reason, cases,"
         " seed, samples, median, spread, reference_samples, reference_median, reference_spread,"
         " baseline_samples, baseline_median, baseline_spread, standing, read, registers,"
-        " spill_bytes, loop_spill_bytes, load_bytes, tensor, seal) VALUES(?, ?, ?, ?, ?, ?, ?, ?,"
-        " ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        " spill_bytes, loop_spill_bytes, load_bytes, step_flops, tensor, seal)"
+        " VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,"
+        " ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     [KG_SQL_FIND_FOREIGN] =
         "SELECT file, reference, date, kind, reason, cases, seed, samples, median, spread,"
         " reference_samples, reference_median, reference_spread, baseline_samples, baseline_median,"
         " baseline_spread, standing, read, registers, spill_bytes, loop_spill_bytes, load_bytes,"
-        " tensor, seal FROM foreign_outcomes WHERE key = " KEY_IS " AND hash = ?12 AND proof = ?13"
+        " step_flops, tensor, seal FROM foreign_outcomes WHERE key = " KEY_IS
+        " AND hash = ?12 AND proof = ?13"
         " ORDER BY id DESC LIMIT 1",
 
     [KG_SQL_ADD_ROUND] = "INSERT INTO rounds(key, date, number, diagnosis, change, choice, before,"

@@ -55,6 +55,39 @@ static void kernels_that_are_named_count(void)
     check_difference(&one, &one, "");
 }
 
+// The loop over vectors counts, not the one over what is left; on the host, instructions of
+// arithmetic have operations.
+static void the_widest_loop_counts(void)
+{
+    struct kg_asm_loop loops[] = {
+        {.mix = {.count = {[KG_WORK_LOAD_GLOBAL] = 3, [KG_WORK_FMA] = 9},
+                 .bytes = {[KG_WORK_LOAD_GLOBAL] = 12},
+                 .flops = 18}},
+        {.mix = {.count = {[KG_WORK_LOAD_GLOBAL] = 2, [KG_WORK_FMA] = 4, [KG_WORK_MOVE] = 7},
+                 .bytes = {[KG_WORK_LOAD_GLOBAL] = 128},
+                 .flops = 128}},
+        {.mix = {.count = {[KG_WORK_INTEGER] = 2}}},
+    };
+    struct kg_asm_block block = {.trips = 1};
+    struct kg_flow_loop places[3] = {{.parent = -1}, {.parent = -1}, {.parent = -1}};
+    struct kg_asm_kernel kernel = {.name = "f",
+                                   .instructions = 4,
+                                   .loops = loops,
+                                   .blocks = &block,
+                                   .flow = {.loops = places, .loop_count = 3}};
+    struct kg_asm_file file = {.format = KG_ASM_OBJECT, .kernels = &kernel, .kernel_count = 1};
+    struct kg_asm_gist host = {0}, gpu = {0};
+    CHECK(kg_asm_gist_add(&host, &file, NULL, 0));
+    CHECK(host.load_bytes == 0 && host.step_flops == 32);
+    file.format = KG_ASM_CUBIN;
+    CHECK(kg_asm_gist_add(&gpu, &file, NULL, 0));
+    CHECK(gpu.load_bytes == 64 && gpu.step_flops == 0);
+    check_line(&host, "32 FLOP an instruction, no spills");
+    check_line(&gpu, "loads of 64 B, no spills");
+    struct kg_asm_gist scalar = {.known = true, .step_flops = 2};
+    check_difference(&host, &scalar, "32 FLOP an instruction, not 2");
+}
+
 // PTX tells neither registers nor spills.
 static void what_is_not_known_is_not_said(void)
 {
@@ -73,11 +106,12 @@ static void differences_are_said_once(void)
         .known = true, .registers = 40, .load_bytes = 16, .tensor = true};
     const struct kg_asm_gist slow = {
         .known = true, .registers = 255, .load_bytes = 4, .spill_bytes = 96, .loop_spill_bytes = 8};
-    check_line(&fast, "40 registers, 16 B a load, no spills, matrix instructions");
-    check_line(&slow, "255 registers, 4 B a load, 96 B of spills, in loops");
+    check_line(&fast, "40 registers, loads of 16 B, no spills, matrix instructions");
+    check_line(&slow, "255 registers, loads of 4 B, 96 B of spills, in loops");
     check_difference(&fast, &slow,
-                     "matrix instructions; 16 B a load, not 4; no spills, not 96 B of spills, in "
+                     "matrix instructions; loads of 16 B, not 4; no spills, not 96 B of spills, in "
                      "loops; 40 registers, not 255");
 }
 
-TEST_MAIN(kernels_that_are_named_count, what_is_not_known_is_not_said, differences_are_said_once)
+TEST_MAIN(kernels_that_are_named_count, the_widest_loop_counts, what_is_not_known_is_not_said,
+          differences_are_said_once)

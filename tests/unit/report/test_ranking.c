@@ -125,13 +125,14 @@ static void a_winner_is_named_with_what_is_different(void)
     struct kg_contest contest = contest_of(list, 1);
     list[0].gist = (struct kg_asm_gist){.known = true, .load_bytes = 64};
     contest.gist = (struct kg_asm_gist){.known = true, .load_bytes = 4, .spill_bytes = 164};
-    check_says(&contest, false,
-               (const char *const[]){"winner     fast.c: 2.00 times as fast as the generated "
-                                     "kernel, more than noise; 64 B a load, not 4; no spills, not "
-                                     "164 B of spills\n",
-                                     "\n    1  fast.c       5.00 us     50.0 ns     2.00          "
-                                     "8.00              20%  faster  64 B a load, no spills\n",
-                                     NULL});
+    check_says(
+        &contest, false,
+        (const char *const[]){"winner     fast.c: 2.00 times as fast as the generated "
+                              "kernel, more than noise; loads of 64 B, not 4; no spills, not "
+                              "164 B of spills\n",
+                              "\n    1  fast.c       5.00 us     50.0 ns     2.00          "
+                              "8.00              20%  faster  loads of 64 B, no spills\n",
+                              NULL});
     check_says(&contest, true,
                (const char *const[]){"\"winner\": \"fast.c\"", "\"vs_generated\": 2, ",
                                      "\"vs_baseline\": 8, ", "\"against_generated\": \"faster\"",

@@ -25,8 +25,12 @@ static struct kg_foreign_outcome sample_foreign(void)
         .reference_timing = {.samples = 8, .median = 6e-6, .spread = 2e-7},
         .baseline_timing = {.samples = 7, .median = 7e-6, .spread = 3e-7},
         .standing = 1,
-        .gist = {
-            .known = true, .registers = 40, .load_bytes = 16, .spill_bytes = -1, .tensor = true}};
+        .gist = {.known = true,
+                 .registers = 40,
+                 .load_bytes = 16,
+                 .step_flops = 32,
+                 .spill_bytes = -1,
+                 .tensor = true}};
 }
 
 static bool find(struct kg_store *store, struct kg_hash hash, struct kg_hash proof,
@@ -56,7 +60,8 @@ static void everything_comes_back(void)
     CHECK(found.timing.samples == 9 && found.timing.median == 5e-6 && found.timing.spread == 1e-7);
     CHECK(found.reference_timing.samples == 8 && found.reference_timing.median == 6e-6);
     CHECK(found.baseline_timing.spread == 3e-7 && found.standing == 1);
-    CHECK(found.gist.known && found.gist.registers == 40 && found.gist.load_bytes == 16);
+    CHECK(found.gist.known && found.gist.registers == 40 && found.gist.load_bytes == 16 &&
+          found.gist.step_flops == 32);
     CHECK(found.gist.spill_bytes == -1 && found.gist.tensor);
     // Other bytes, and other kernels beside it.
     CHECK(!find(store, other, beside, &found) && !find(store, bytes, other, &found));
