@@ -246,6 +246,10 @@ enum kg_status kg_flow_contest(const struct kg_plan *plan, const char *folder, b
     struct kg_contest_run contest = {.plan = plan, .request = kg_flow_request_of(plan)};
     struct kg_session *session = plan->session;
     *unrun = 0;
+    if (plan->override)
+        return kg_error_set(error, KG_ERROR_ARGUMENT,
+                            "files compete with generated kernels, and %s runs in their place",
+                            plan->override->path);
     kg_session_tell_missing(session);
     enum kg_status status = kg_candidate_folder_read(folder, &contest.folder, error);
     if (!status)

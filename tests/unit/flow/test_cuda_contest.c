@@ -159,6 +159,19 @@ static void wrong_generated_kernels_are_refused(void)
     CHECK(!text && strstr(kg_context_error(context), "the generated kernel"));
 }
 
+// There is no generated kernel to compete with.
+static void overridden_plans_are_refused(void)
+{
+    struct kg_plan *overridden = NULL;
+    char *text = NULL;
+    check(kg_plan_override(plan, path_of("drafts/chosen.ptx"), &overridden), KG_OK);
+    if (overridden)
+        check(kg_plan_contest(overridden, path_of("drafts"), false, &text, NULL),
+              KG_ERROR_ARGUMENT);
+    CHECK(!text);
+    kg_plan_destroy(overridden);
+}
+
 static void open_all(void)
 {
     struct kg_options options = {.home = folder};
@@ -198,6 +211,7 @@ int main(void)
         write_candidates();
         files_are_ranked();
         nothing_is_measured_twice();
+        overridden_plans_are_refused();
         wrong_generated_kernels_are_refused();
     }
     close_all();
