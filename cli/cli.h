@@ -99,6 +99,7 @@ enum cli_option {
     CLI_DEFINITION = 1 << 20,
     CLI_DRAFT = 1 << 21, // --out, --time, --yes, --force
     CLI_AGAINST = 1 << 22,
+    CLI_LOG = 1 << 23,   // --out, of a file or a folder
     CLI_ALONE = 1 << 18, // no option: the command has no context, and opens no records
 };
 

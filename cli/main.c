@@ -199,8 +199,17 @@ const struct cli_command cli_commands[] = {
      "  kernelgen patterns export patterns.jsonl   as JSON lines, to a file or stdout\n"
      "  kernelgen patterns import patterns.jsonl   all or nothing; twice is once\n",
      CLI_JSON, 0, 2, "list export import", "*.jsonl", cli_patterns},
-    {"log", "[OP]", "the record of the optimisation rounds, as Markdown",
-     "  kernelgen log bias_relu --out optimization_log.md\n", CLI_OUT, 0, 1, NULL, NULL, cli_log},
+    {"log", "[OP] [--out FILE|FOLDER/] [--lang zh]",
+     "the record of the optimisation rounds, as Markdown",
+     "Of each problem what the builds reached, their rounds as a story (the version, what limited\n"
+     "it, the change and why, the code before and after, the result, the lesson), and what was\n"
+     "measured or failed. Every number is on record. With --out FOLDER/, or a folder that exists,\n"
+     "the log of the op is written there as optimization_log.md and its definition document as\n"
+     "definition.md. docs/log.md tells more.\n\n"
+     "  kernelgen log bias_relu\n"
+     "  kernelgen log bias_relu --lang zh --out optimization_log.md\n"
+     "  kernelgen log bias_relu --out records/bias_relu/\n",
+     CLI_LOG | CLI_LANG, 0, 1, NULL, NULL, cli_log},
     {"report", "[OP] [--out FILE.html] [--against OLD.jsonl]",
      "the records as one HTML page, with plots",
      "All records, or those of one op: the chosen kernel against roofline and baseline, its\n"

@@ -42,6 +42,8 @@ const struct cli_option_row cli_option_rows[] = {
     {"--out", CLI_TEXT, PLACE(folder), CLI_BUNDLE, "FOLDER",
      "writes the bundle: definition document, kernel, optimisation log, Python files", "/"},
     {"--out", CLI_TEXT, PLACE(folder), CLI_PACKED, "FOLDER", "writes the packed layers there", "/"},
+    {"--out", CLI_TEXT, PLACE(folder), CLI_LOG, "FILE|FOLDER/",
+     "a file for the log; or a folder, for optimization_log.md and definition.md", "*"},
     {"--out", CLI_TEXT, PLACE(folder), CLI_DRAFT, "FILE.kg",
      "writes the definition there, once you agree; -o is the same", "*.kg"},
     {"--yes", CLI_FLAG, PLACE(yes), CLI_DRAFT, NULL, "writes without asking", NULL},

@@ -420,7 +420,7 @@ struct kg_build_options {
     const char *folder; // of the bundle; NULL: nothing is written
     enum kg_rigor rigor;
     double seconds;       // 0: no limit
-    const char *language; // of the definition document: "en" (also NULL) or "zh"
+    const char *language; // of definition document and log: "en" (also NULL) or "zh"
     const char *override; // a file for kg_plan_override, measured last and used; NULL: none
 };
 
@@ -595,6 +595,16 @@ KG_API enum kg_status kg_patterns_import(struct kg_context *context, const char 
 // The optimisation log of an op (NULL: of all) as Markdown. An op without records is
 // KG_ERROR_ARGUMENT.
 KG_API enum kg_status kg_log(struct kg_context *context, const char *op, char **text);
+// The same in a language: "en" (also NULL) or "zh".
+KG_API enum kg_status kg_log_document(struct kg_context *context, const char *op,
+                                      const char *language, char **text);
+// Writes optimization_log.md and definition.md to a folder, which is made if necessary: the log,
+// and the definition document of the problem of the op that was recorded last, made again from the
+// op's text on record (with the costs on its device, if that is at hand or known). If no problem of
+// the op can be made again, a notice says so and the log stands alone. `paths` receives their
+// names, a line each.
+KG_API enum kg_status kg_log_folder(struct kg_context *context, const char *op,
+                                    const char *language, const char *folder, char **paths);
 // The records of an op (NULL: of all) as one self-contained HTML page: what was chosen, compared
 // with roofline and baseline, round by round, and what was discarded and why. `*summary` (may be
 // NULL) says what the page shows: "24 problems of 12 ops on 2 devices". An op without records is

@@ -482,11 +482,13 @@ class Test:
         kept = [x.to(self.device) for x in inputs.values()]
         given = [strided(x) if is_view and INPUTS[name] not in PACKED else x.clone()
                  for name, x in zip(inputs, kept)]
+        is_cpu = self.device.type == "cpu"
         # PyTorch fills what it allocates: results that were never written show.
         torch.use_deterministic_algorithms(True, warn_only=True)
         torch.utils.deterministic.fill_uninitialized_memory = True
         try:
-            runs = [self.call(given, sizes, dtypes) for _ in range(2)]
+            # The interpreter computes in one order: a second run would be the first again.
+            runs = [self.call(given, sizes, dtypes) for _ in range(1 if is_cpu else 2)]
         except ValueError as refused:
             if is_view:
                 self.remarks.append(f"strided inputs are refused: {refused}")
@@ -502,7 +504,7 @@ class Test:
         if len(runs[0]) != len(OUTPUTS):
             return f"the kernel gave {len(runs[0])} outputs, not {len(OUTPUTS)}", math.inf
         worst = 0.0
-        for name, one, first, second in zip(OUTPUTS, expected, *runs):
+        for name, one, first, second in zip(OUTPUTS, expected, runs[0], runs[-1]):
             if not isinstance(first, torch.Tensor):
                 return f"{name} is no tensor", math.inf
             if first.shape != one.value.shape or first.dtype != one.rounded.dtype:
@@ -590,12 +592,17 @@ def test(options, say=print):
     judge = Test(load_kernel(path), device, options.verbose)
     rows = [sizes_from(word) for word in options.shape] if options.shape else ROWS
     most = 2**62 if options.shape else 2**18 if device.type == "cpu" else 2**24
+    # The interpreter takes each step of a reduction in Python: large shapes get ordinary values.
+    thorough = 2**12 if device.type == "cpu" and not options.shape else most
     say(f"Testing {NAME} accuracy...")
     seed = options.seed
     worst = 0.0
     for dtypes in bound_dtypes(options.dtype):
-        for number, sizes in enumerate(rows):
-            if elements_of(sizes) > most:
+        number = -1  # among those that are thorough
+        for sizes in rows:
+            elements = elements_of(sizes)
+            number += elements <= thorough
+            if elements > most:
                 judge.remarks.append(f"left out: {said(sizes)} (too large for this device)")
                 continue
             say(f"Shape: {said(sizes) or 'no sizes'}"
@@ -607,13 +614,14 @@ def test(options, say=print):
                 judge.remarks.append("the interpreter converts bf16 wrongly: "
                                      "no subnormal values, and stores may truncate")
             kinds = known if options.shape or number % 3 == 0 else known[:1 + number % 3]
+            kinds = kinds if elements <= thorough else known[:1]
             wrong, largest, name = None, 0.0, ""
             for kind in kinds:
                 seed += 1
                 one, difference, named = judge.case(sizes, dtypes, kind, seed)
                 largest = max(largest, difference)
                 wrong, name = (wrong, name) if wrong else (one, named)
-            if number % 4 == 1 or options.shape:
+            if options.shape or (number % 4 == 1 and elements <= thorough):
                 one, difference, named = judge.case(sizes, dtypes, "normal", seed, is_view=True)
                 wrong, name = (wrong, name) if wrong else (one, named)
             worst = max(worst, largest)

@@ -1,4 +1,4 @@
-// Wisdom and records at the public surface.
+// Wisdom and the report of the records at the public surface.
 
 #include "api/sized.h"
 #include "report/html.h"
@@ -60,20 +60,6 @@ enum kg_status kg_wisdom_forget(struct kg_context *context, const char *op, int 
     *count = 0;
     status = kg_api_records(context);
     return status ? status : kg_store_forget(context->session.store, op, count, &context->error);
-}
-
-enum kg_status kg_log(struct kg_context *context, const char *op, char **text)
-{
-    struct kg_text written = {0};
-    enum kg_status status = KG_API_NEEDS(context, context, text);
-    if (status != KG_OK)
-        return status;
-    status = kg_api_records(context);
-    if (status == KG_OK)
-        status = kg_recorded_require(context->session.store, op, &context->error);
-    if (status == KG_OK)
-        status = kg_store_log(context->session.store, op, &written, &context->error);
-    return kg_api_give(context, status, &written, text);
 }
 
 enum kg_status kg_report(struct kg_context *context, const char *op, char **summary, char **text)

@@ -13,6 +13,7 @@
 #include "flow/rounds.h"
 #include "flow/sanitize.h"
 #include "flow/small.h"
+#include "report/log.h"
 
 #include <string.h>
 
@@ -165,9 +166,11 @@ static enum kg_status remember(const struct kg_build_run *build, struct kg_error
 static enum kg_status record(struct kg_build_run *build, struct kg_error *error)
 {
     kg_build_run_announce(build, "record", 5);
+    bool chinese = build->options->language && strcmp(build->options->language, "zh") == 0;
     struct kg_text text = {0};
     enum kg_status status =
-        kg_store_log(build->request.session->store, build->request.problem->op->name, &text, error);
+        kg_report_log(build->request.session->store, build->request.problem->op->name,
+                      chinese ? KG_CHINESE : KG_ENGLISH, &text, error);
     if (status == KG_OK)
         status = kg_build_run_write(build, "_optimization_log.md", &text, error);
     kg_text_free(&text);

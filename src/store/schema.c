@@ -274,18 +274,17 @@ const char *const kg_store_statements[KG_SQL_COUNT] = {
     [KG_SQL_LOG_KEYS] = "SELECT id, " KEY " FROM full_keys WHERE (?1 = '' OR op = ?1)"
                         " AND (id IN (SELECT key FROM outcomes) OR id IN (SELECT key FROM rounds)"
                         "      OR id IN (SELECT key FROM wisdom)) ORDER BY op, id",
-    [KG_SQL_LOG_ROUNDS] = "SELECT date, number, diagnosis, change, choice, before, after, baseline,"
-                          " result FROM rounds WHERE key = ? ORDER BY id",
     [KG_SQL_LOG_COUNTS] = "SELECT kind, count(*), min(date), max(date) FROM outcomes"
-                          " WHERE key = ? AND NOT final GROUP BY kind ORDER BY kind",
+                          " WHERE key = " KEY_IS " AND NOT final GROUP BY kind ORDER BY kind",
     [KG_SQL_LOG_BEST] =
         "SELECT " CHOICE_OR_OVERRIDE ", min(median), spread, samples, bound, date FROM outcomes"
         " JOIN candidates ON candidates.id = candidate"
-        " WHERE key = ? AND kind = 'measured' AND NOT abandoned"
+        " WHERE key = " KEY_IS " AND kind = 'measured' AND NOT abandoned"
         " GROUP BY choice, override ORDER BY min(median), choice LIMIT 10",
-    [KG_SQL_LOG_FAILED] = "SELECT " CHOICE_OR_OVERRIDE ", kind, reason, max(date) FROM outcomes"
-                          " JOIN candidates ON candidates.id = candidate"
-                          " WHERE key = ? AND kind IN ('compile', 'wrong', 'fault', 'timeout')"
-                          " GROUP BY choice, override, kind, reason"
-                          " ORDER BY max(outcomes.id) LIMIT 10",
+    [KG_SQL_LOG_FAILED] =
+        "SELECT " CHOICE_OR_OVERRIDE ", kind, reason, max(date) FROM outcomes"
+        " JOIN candidates ON candidates.id = candidate"
+        " WHERE key = " KEY_IS " AND kind IN ('compile', 'wrong', 'fault', 'timeout')"
+        " GROUP BY choice, override, kind, reason"
+        " ORDER BY max(outcomes.id) LIMIT 10",
 };

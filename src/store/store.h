@@ -123,10 +123,10 @@ enum kg_status kg_store_list(struct kg_store *store, const char *pattern, bool j
 enum kg_status kg_store_forget(struct kg_store *store, const char *pattern, int *count,
                                struct kg_error *error);
 
-// A round of the optimisation loop, and the log of an op as Markdown, oldest first. All texts are
-// for people but `kind` and `bottleneck`, which are keys: of kg_change_keys or "search" for a
-// search over everything, and of kg_bottlenecks. Either is "" if there was no such thing; in rounds
-// that were recorded by versions before them, so are `base` and `difference`.
+// A round of the optimisation loop. All texts are for people but `kind` and `bottleneck`, which are
+// keys: of kg_change_keys or "search" for a search over everything, and of kg_bottlenecks. Either
+// is "" if there was no such thing; in rounds that were recorded by versions before them, so are
+// `base` and `difference`.
 struct kg_round {
     int number;
     const char *diagnosis;
@@ -166,7 +166,23 @@ enum kg_status kg_store_cost(struct kg_store *store, const struct kg_key *key, s
 enum kg_status kg_store_text(struct kg_store *store, const char *op, struct kg_hash definition,
                              const char **text, struct kg_error *error);
 
-enum kg_status kg_store_log(struct kg_store *store, const char *op, struct kg_text *markdown,
-                            struct kg_error *error);
+// What the log of a key lists beside its rounds: overrides too, each under its choice and file.
+enum kg_log_table {
+    KG_LOG_COUNTS,  // outcome, count, first, last: how many candidates had it, and when
+    KG_LOG_FASTEST, // choice, median, spread, count (of samples), bound, last: the first ten
+    KG_LOG_FAILED,  // choice, outcome, reason, last: the latest ten, the oldest first
+    KG_LOG_TABLE_COUNT
+};
+struct kg_log_row { // members that its table lacks are "", 0 or NAN
+    const char *choice, *outcome, *reason;
+    const char *first, *last;     // dates
+    double median, spread, bound; // seconds
+    int64_t count;
+};
+// The row's strings live until `visit` returns.
+enum kg_status kg_store_log_rows(struct kg_store *store, const struct kg_key *key,
+                                 enum kg_log_table table,
+                                 void (*visit)(void *user, const struct kg_log_row *row),
+                                 void *user, struct kg_error *error);
 
 #endif

@@ -3,7 +3,7 @@
 
     accuracy_files.py KERNELGEN OPS [--device cuda] [--op NAME ...] [--all] [--jobs N] [--limit SECONDS]
 
-On the CPU Triton's interpreter runs them, which takes a minute to half an hour for an op: without --all, one op
+On the CPU Triton's interpreter runs them, which takes from seconds to minutes for an op: without --all, one op
 of each family. Several run at once, each on one core. Needs PyTorch and Triton: set KG_TRITON_PYTHON to a Python
 that has both. Exit status 77 (skipped) without."""
 

@@ -2,6 +2,7 @@
 // is what was written, or nothing; and what was damaged is moved aside, not deleted.
 
 #include "base/files.h"
+#include "report/log.h"
 #include "support/sample_records.h"
 #include "test.h"
 
@@ -104,7 +105,7 @@ static int found_whole(struct kg_store *store)
         kg_wisdom_free(&wisdom);
     }
     struct kg_text text = {0};
-    kg_store_log(store, NULL, &text, NULL);
+    kg_report_log(store, NULL, KG_ENGLISH, &text, NULL);
     kg_store_export(store, &text, NULL);
     kg_store_list(store, NULL, true, &text, NULL);
     kg_text_free(&text);

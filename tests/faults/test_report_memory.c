@@ -1,7 +1,8 @@
-// Every allocation of the report fails once: there is a whole page or none.
+// Every allocation of the report and of the log fails once: there is a whole page or none.
 
 #include "faults/fail_alloc.h"
 #include "report/html.h"
+#include "report/log.h"
 #include "support/sample_records.h"
 #include "test.h"
 
@@ -63,4 +64,46 @@ static void test_report(void)
     kg_store_close(store);
 }
 
-TEST_MAIN(test_report)
+static void test_log(void)
+{
+    struct kg_store *store;
+    struct kg_text right = {0};
+    struct kg_key key = sample_key();
+    const struct kg_cost cost = {1e6, 2e6, 1e-5, 2e-5};
+    struct kg_round round = {.number = 1,
+                             .choice = "rows{lanes=16}",
+                             .before = 2e-5,
+                             .after = 1.5e-5,
+                             .base = "rows{lanes=8}",
+                             .kind = "block",
+                             .bottleneck = "tail",
+                             .predicted = 1e-5,
+                             .kept = true,
+                             .difference = "-a\n+b\n"};
+    int failures = 0;
+    CHECK_STATUS(kg_store_open_memory(&store, &error), KG_OK, &error);
+    add_records(store);
+    CHECK_STATUS(kg_store_round(store, &key, &round, &error), KG_OK, &error);
+    CHECK_STATUS(kg_store_describe(store, &key, &cost,
+                                   "op softmax(x: f32[P]) -> (y: f32[P])\n{ y[p] = x[p] }\n"
+                                   "goal { speedup 1.5 }",
+                                   &error),
+                 KG_OK, &error);
+    CHECK_STATUS(kg_report_log(store, NULL, KG_ENGLISH, &right, &error), KG_OK, &error);
+    CHECK(strstr(right.data, "Target: 1.5 times") && strstr(right.data, "```diff"));
+    for (long n = 1; fail_alloc_sweep(n); n++) {
+        struct kg_text log = {0};
+        fail_alloc_at(n);
+        enum kg_status status = kg_report_log(store, NULL, KG_ENGLISH, &log, &error);
+        fail_alloc_never();
+        CHECK(status == KG_OK || status == KG_ERROR_MEMORY);
+        CHECK_TEXT(kg_text_string(&log), status == KG_OK ? right.data : "");
+        failures += status == KG_ERROR_MEMORY;
+        kg_text_free(&log);
+    }
+    CHECK(failures > 30);
+    kg_text_free(&right);
+    kg_store_close(store);
+}
+
+TEST_MAIN(test_report, test_log)

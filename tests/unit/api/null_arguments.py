@@ -27,7 +27,9 @@ OPTIONAL = {
     "kg_assembly_predict": {"launch"}, "kg_assembly_report": {"launch"},
     "kg_assembly_compare": {"launch"}, "kg_assembly_sample": {"launch"},
     "kg_fit": {"name", "lines", "filter"}, "kg_samples_export": {"filter"},
-    "kg_wisdom_list": {"op"}, "kg_wisdom_forget": {"op"}, "kg_log": {"op"}, "kg_pack_checkpoint": {"folder"}, "kg_report": {"op", "summary"},
+    "kg_wisdom_list": {"op"}, "kg_wisdom_forget": {"op"}, "kg_log": {"op"},
+    "kg_log_document": {"op", "language"}, "kg_log_folder": {"language"},
+    "kg_pack_checkpoint": {"folder"}, "kg_report": {"op", "summary"},
     "kg_report_against": {"op"},
     "kg_bundle_consistency": {"definition"},
 }

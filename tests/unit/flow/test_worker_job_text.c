@@ -12,6 +12,7 @@ static bool write(const struct kg_problem *problem, struct kg_text *bytes)
 {
     struct kg_worker_job job = {.kind = KG_WORKER_JOB_BENCH,
                                 .rigor = KG_RIGOR_PATIENT,
+                                .change = KG_CHANGE_STAGES,
                                 .seconds = 2.5,
                                 .seed = 77,
                                 .protocol = kg_protocol_default,
@@ -35,6 +36,7 @@ static void what_is_written_is_read(void)
     CHECK_STATUS(kg_worker_job_read(bytes.data, bytes.length, &arena, &job, &problem, &error),
                  KG_OK, &error);
     CHECK(job.kind == KG_WORKER_JOB_BENCH && job.rigor == KG_RIGOR_PATIENT);
+    CHECK(job.change == KG_CHANGE_STAGES);
     CHECK(job.seconds == 2.5 && job.seed == 77 && job.takes_nearest);
     CHECK_TEXT(job.home, "/home");
     CHECK_TEXT(job.wisdom, "/wisdom");
