@@ -72,15 +72,20 @@ enum kg_status kg_contest_recall(struct kg_contest_run *contest, struct kg_conte
 static void describe(const struct kg_contestant *contestant, struct kg_text *words)
 {
     static const char *const standings[] = {"slower than", "as fast as", "faster than"};
-    if (contestant->state == KG_CONTESTANT_RANKED)
-        kg_text_format(words, "passed: %d cases, seed %llu; %s the generated kernel",
-                       contestant->cases, (unsigned long long)contestant->seed,
-                       standings[contestant->standing + 1]);
-    else
+    if (contestant->state != KG_CONTESTANT_RANKED) {
         kg_text_format(words, "%s: %s", kg_outcome_names[contestant->kind], contestant->reason);
+        return;
+    }
+    kg_text_format(words, "passed: %d cases, seed %llu; ", contestant->cases,
+                   (unsigned long long)contestant->seed);
+    kg_text_seconds(words, contestant->timing.median);
+    kg_text_format(words, ", %s the generated kernel (", standings[contestant->standing + 1]);
+    kg_text_seconds(words, contestant->reference.median);
+    kg_text_add(words, ")");
 }
 
-// In the table of foreign outcomes, for the next contest, and in the log.
+// In the table of foreign outcomes, for the next contest, and in the log: there as words, because
+// the times of rounds are those of generated versions, the best of which is the known one.
 static enum kg_status record(struct kg_contest_run *contest, const struct kg_contestant *contestant,
                              struct kg_error *error)
 {
@@ -105,10 +110,6 @@ static enum kg_status record(struct kg_contest_run *contest, const struct kg_con
     const struct kg_round round = {.diagnosis = "a kernel from outside",
                                    .change = "raced with the generated kernel",
                                    .choice = kg_text_string(&choice),
-                                   .before = contestant->reference.median,
-                                   .after = contestant->timing.median,
-                                   .baseline = contestant->baseline.median,
-                                   .roofline = contest->result.bound,
                                    .result = kg_text_string(&words)};
     enum kg_status status =
         file.failed || choice.failed || words.failed ? kg_error_memory(error, "a record") : KG_OK;

@@ -112,6 +112,7 @@ sed -n '/^not judged/,/^$/p' text
 
 echo "-- on record, and no wisdom"
 kernelgen log spread | grep -oE 'foreign: [a-z]+\.c' | sort | uniq -c | sed 's/^ *//'
+kernelgen log spread | grep -E 'best known|^\| version' # no foreign one
 kernelgen wisdom list
 kernelgen explain spread.kg --device host --rigor estimate --json | grep -c foreign
 
