@@ -14,6 +14,7 @@ enum cli_exit cli_emit(struct cli *cli);
 enum cli_exit cli_verify(struct cli *cli);
 enum cli_exit cli_run(struct cli *cli);
 enum cli_exit cli_bench(struct cli *cli);
+enum cli_exit cli_contest(struct cli *cli);
 enum cli_exit cli_profile(struct cli *cli);
 enum cli_exit cli_explain(struct cli *cli);
 enum cli_exit cli_asm(struct cli *cli);

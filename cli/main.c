@@ -113,6 +113,20 @@ const struct cli_command cli_commands[] = {
      "  kernelgen emit ops/bias_relu.kg --target ptx --out mine.ptx\n"
      "  kernelgen bench ops/bias_relu.kg --device cuda:0 --override mine.ptx\n",
      SUBJECT_OPTIONS | CLI_RIGOR | CLI_TIME | CLI_OVERRIDE, 1, 1, "*.kg", NULL, cli_bench},
+    {"contest", "OP.kg FOLDER [OPTIONS]", "the kernels of a folder beside the generated one",
+     "Every .c file of the folder (for GPUs: .cu and .ptx) is a candidate, written by hand or by "
+     "a\n"
+     "model, in the form that 'verify --candidate' takes. Each is judged by the accuracy gate in "
+     "a\n"
+     "process of its own; what passed is timed alternately with the generated kernel and the\n"
+     "baseline. The list ranks them; files that fail stand below, with the reason. Outcomes are "
+     "on\n"
+     "record as foreign ones and never become wisdom; a file that is on record is not measured\n"
+     "again. A file that fails is a result, and the exit status is 0; an empty folder is bad "
+     "input.\n\n"
+     "  kernelgen contest ops/softmax.kg examples/candidates --op softmax --dtype T=f32\n"
+     "  kernelgen contest ops/softmax.kg drafts --op softmax --device cuda:0 --json\n",
+     SUBJECT_OPTIONS | CLI_RIGOR | CLI_TIME, 2, 2, "*.kg", "/", cli_contest},
     {"profile", "OP.kg [OPTIONS]", "every config with bound, outcome and time; Top 10 first",
      "Measures the whole space. Earlier measurements are not repeated.\n\n"
      "  kernelgen profile ops/softmax.kg --op softmax --dtype T=f32\n"

@@ -351,6 +351,17 @@ struct kg_bench_result {
 // definition as written: one plain loop nest per statement, same compiler, flags and cores.
 KG_API enum kg_status kg_plan_bench(const struct kg_plan *plan, struct kg_bench_result *result);
 
+// The foreign kernels in the files of a folder (as for kg_problem_verify_file) beside the plan's:
+// each is judged by the accuracy gate in a process of its own and, if it passed, timed alternately
+// with the plan's kernel and the baseline. `*text` ranks them, with a failing file's reason in a
+// line, as text or JSON. Outcomes are recorded as foreign ones, never become wisdom, and are not
+// measured again for the same bytes, device and compiler beside the same kernels. A file that fails
+// is a result: KG_OK. A folder that cannot be read gives KG_ERROR_IO, one without kernels for the
+// device KG_ERROR_ARGUMENT. For a described device files are compiled and read; `*unrun` (may be
+// NULL) counts those.
+KG_API enum kg_status kg_plan_contest(const struct kg_plan *plan, const char *folder, bool json,
+                                      char **text, int *unrun);
+
 // A plan that runs the PTX in a file, an edited copy of what kg_plan_assembly returns, instead of
 // the generated kernels. Its choice is that of the file's "// Choice:" lines or, without any, of
 // `plan`. kg_plan_verify judges it; kg_plan_bench judges it first, and records the outcome under

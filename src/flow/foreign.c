@@ -1,27 +1,16 @@
 // Foreign kernels: a C function on the host, a CUDA file or PTX on GPUs. docs/verification.md
 // describes what the files must contain.
 
-#include "flow/foreign.h"
-
 #include "base/files.h"
-#include "flow/judging.h"
-#include "gen/cuda/declared.h"
-#include "gen/prepared.h"
+#include "flow/binary_gist.h"
+#include "flow/foreign_parts.h"
 #include "gen/standalone.h"
 
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define COMPILE_SECONDS 120.0
-#define HOST_SECONDS 120.0 // one kernel on all cases; a longer time is a hang
-#define GPU_SECONDS 30.0
-#define DECLARED_ALIGNMENT 16 // bytes: what tensors of files with launches of their own begin at
-#define HOST_BYTES ((size_t)4 << 30) // that a kernel on the host may take for itself
-#define GATE_BYTES ((size_t)1 << 30) // that judging may take
-#define GATE_COPIES 4                // of the problem's tensors, besides
-#define MAX_BYTES (4 << 20)          // of a file
 
 enum kind { KIND_C, KIND_CUDA, KIND_PTX, KIND_COUNT };
 
@@ -35,149 +24,31 @@ static const struct {
     [KIND_PTX] = {".ptx", &kg_target_cuda, "PTX, for GPUs"},
 };
 
-// A foreign kernel, ready to run: a host kernel or, for GPUs, a built choice or launches of its
-// own.
-struct kg_foreign {
-    struct kg_device *device;
-    const char *path;
-    const char *overrides; // the choice it overrides if it names none; NULL: none
-    char *code;
-    struct kg_binary binary;
-    struct kg_kernel *kernel;
-    struct kg_built *built;
-    struct kg_declared declared;
-    struct kg_kernel *kernels[KG_MOST_DECLARED];
-};
-
-static const char host_entry[] = "kg_foreign";
-
-static enum kg_status load_on_host(void *user, struct kg_error *error)
-{
-    struct kg_foreign *foreign = user;
-    return foreign->device->backend->load(foreign->device, &foreign->binary, host_entry,
-                                          &foreign->kernel, error);
-}
-
-static enum kg_status unload_on_host(void *user, struct kg_error *error)
-{
-    struct kg_foreign *foreign = user;
-    (void)error;
-    foreign->device->backend->unload(foreign->kernel);
-    foreign->kernel = NULL;
-    return KG_OK;
-}
-
-static enum kg_status run_on_host(void *user, const struct kg_problem *problem,
-                                  void *const *tensors, struct kg_error *error)
-{
-    const struct kg_foreign *foreign = user;
-    if (!problem->contiguous)
-        return kg_error_set(error, KG_ERROR_UNSUPPORTED, "the signature has no strides");
-    struct kg_launch launch = {.tensors = tensors, .sizes = problem->sizes};
-    return foreign->device->backend->launch(foreign->kernel, &launch, error);
-}
-
-// What a kernel may do on the host: its calls are judged on copies of the tensors.
-static struct kg_confinement confinement_for(const struct kg_request *request)
-{
-    const struct kg_problem *problem = request->problem;
-    int threads = request->device->facts.units;
-    size_t tensors = 0;
-    for (int i = 0; i < problem->op->input_count + problem->op->output_count; i++)
-        tensors += problem->layouts[i].bytes;
-    return (struct kg_confinement){.memory = GATE_BYTES + GATE_COPIES * tensors + HOST_BYTES,
-                                   .threads = threads,
-                                   .seconds = 2 * HOST_SECONDS * threads};
-}
-
-static enum kg_status run_built(void *user, const struct kg_problem *problem, void *const *tensors,
-                                struct kg_error *error)
-{
-    const struct kg_foreign *foreign = user;
-    const struct kg_backend *backend = foreign->device->backend;
-    struct kg_prepared *prepared;
-    void *workspace = NULL;
-    enum kg_status status = kg_prepared_make(foreign->built, problem, &prepared, error);
-    size_t bytes = status ? 0 : kg_prepared_workspace(prepared);
-    if (bytes > 0)
-        status = backend->allocate(foreign->device, bytes, &workspace, error);
-    if (!status)
-        status = kg_prepared_run(prepared, tensors, workspace, NULL, error);
-    if (workspace)
-        backend->release(foreign->device, workspace);
-    kg_prepared_free(prepared);
-    return status;
-}
-
-// One launch as declared by the file.
-static enum kg_status launch_declared(const struct kg_foreign *foreign, int position,
-                                      const struct kg_problem *problem, void *const *tensors,
-                                      void *scratch, struct kg_error *error)
-{
-    const struct kg_declared_launch *declared = &foreign->declared.launches[position];
-    void *pointers[KG_MAX_TENSORS], *arguments[KG_MAX_ARGUMENTS];
-    int64_t numbers[KG_MAX_ARGUMENTS];
-    struct kg_grid grid;
-    enum kg_status status =
-        kg_declared_grid(&foreign->declared, position, problem->sizes, &grid, error);
-    if (status || grid.blocks[0] == 0)
-        return status;
-    for (int i = 0; i < problem->op->input_count + problem->op->output_count; i++)
-        pointers[i] = tensors[i];
-    for (int i = 0; i < declared->argument_count; i++) {
-        const struct kg_argument *argument = &declared->arguments[i];
-        bool is_size = argument->kind == KG_ARGUMENT_SIZE;
-        numbers[i] = is_size ? problem->sizes[argument->id]
-                     : argument->kind == KG_ARGUMENT_STRIDE //
-                         ? problem->layouts[argument->id].stride[argument->dim]
-                         : 0;
-        arguments[i] = argument->kind == KG_ARGUMENT_TENSOR    ? (void *)&pointers[argument->id]
-                       : argument->kind == KG_ARGUMENT_SCRATCH ? (void *)&scratch
-                                                               : (void *)&numbers[i];
-        if (declared->widths[i] == 4 && (numbers[i] > INT_MAX || numbers[i] < INT_MIN))
-            return kg_error_set(error, KG_ERROR_SHAPE, "parameter %d of %s has 32 bits: %lld",
-                                i + 1, declared->function, (long long)numbers[i]);
-    }
-    struct kg_launch launch = {.grids = &grid, .grid_count = 1, .arguments = arguments};
-    return foreign->device->backend->launch(foreign->kernels[position], &launch, error);
-}
-
-static enum kg_status run_declared(void *user, const struct kg_problem *problem,
-                                   void *const *tensors, struct kg_error *error)
-{
-    const struct kg_foreign *foreign = user;
-    const struct kg_backend *backend = foreign->device->backend;
-    void *scratch = NULL;
-    size_t bytes;
-    if (!problem->contiguous)
-        return kg_error_set(error, KG_ERROR_UNSUPPORTED, "it is for contiguous tensors");
-    enum kg_status status = kg_declared_scratch(&foreign->declared, problem->sizes, &bytes, error);
-    if (!status && bytes > 0)
-        status = backend->allocate(foreign->device, bytes, &scratch, error);
-    for (int i = 0; i < foreign->declared.count && !status; i++)
-        status = launch_declared(foreign, i, problem, tensors, scratch, error);
-    if (scratch)
-        backend->release(foreign->device, scratch);
-    return status;
-}
-
 static enum kg_status compile(struct kg_foreign *foreign, const struct kg_text *text,
-                              const char *entry, struct kg_error *error)
+                              const char *entry, const char *options, struct kg_error *error)
 {
     if (text->failed)
         return kg_error_memory(error, "a kernel from outside");
-    struct kg_source source = {.text = text->data, .entry = entry, .options = ""};
+    struct kg_source source = {.text = text->data, .entry = entry, .options = options};
     return foreign->device->backend->compile(foreign->device, &source, COMPILE_SECONDS,
                                              &foreign->binary, error);
 }
 
-// It is loaded only where it is judged: loading it runs code of its own.
+// It is loaded only where it is judged: loading it runs code of its own. Parallel loops of OpenMP
+// run in parallel, as in files that `emit` writes, unless the compiler has no library for them.
 static enum kg_status compile_c(struct kg_foreign *foreign, const struct kg_op *op,
                                 struct kg_error *error)
 {
     struct kg_text text = {0};
-    kg_gen_foreign(op, foreign->path, foreign->code, host_entry, &text);
-    enum kg_status status = compile(foreign, &text, host_entry, error);
+    kg_gen_foreign(op, foreign->path, foreign->code, KG_FOREIGN_ENTRY, &text);
+    enum kg_status status = KG_ERROR_COMPILE;
+    if (strstr(foreign->code, "omp"))
+        status = compile(foreign, &text, KG_FOREIGN_ENTRY, "-fopenmp", NULL);
+    if (status == KG_ERROR_COMPILE) {
+        kg_binary_free(&foreign->binary);
+        foreign->binary = (struct kg_binary){0};
+        status = compile(foreign, &text, KG_FOREIGN_ENTRY, "", error);
+    }
     kg_text_free(&text);
     return status;
 }
@@ -190,13 +61,14 @@ static enum kg_status compile_cuda(struct kg_foreign *foreign, struct kg_error *
         if (*c != '"' && *c != '\\' && *c != '\n')
             kg_text_add_bytes(&text, c, 1);
     kg_text_format(&text, "\"\n%s", foreign->code);
-    enum kg_status status = compile(foreign, &text, "", error);
+    enum kg_status status = compile(foreign, &text, "", "", error);
     kg_text_free(&text);
     return status;
 }
 
-static enum kg_status take_ptx(struct kg_foreign *foreign, size_t length, struct kg_error *error)
+static enum kg_status take_ptx(struct kg_foreign *foreign, struct kg_error *error)
 {
+    size_t length = foreign->length;
     foreign->binary.bytes = malloc(length + 1);
     foreign->binary.ptx = malloc(length + 1);
     if (!foreign->binary.bytes || !foreign->binary.ptx)
@@ -311,16 +183,16 @@ static enum kg_status load_launches(struct kg_foreign *foreign, const struct kg_
 }
 
 static enum kg_status load_for_gpu(struct kg_foreign *foreign, const struct kg_problem *problem,
-                                   enum kind kind, size_t length, struct kg_error *error)
+                                   enum kind kind, struct kg_error *error)
 {
-    if (strlen(foreign->code) != length)
+    if (strlen(foreign->code) != foreign->length)
         return kg_error_set(error, KG_ERROR_ARGUMENT, "%s is no text", foreign->path);
     enum kg_status status =
         kg_declared_read(problem->op, foreign->path, foreign->code, &foreign->declared, error);
     if (!status && kind == KIND_PTX)
         status = check_target(foreign, error);
     if (!status)
-        status = kind == KIND_PTX ? take_ptx(foreign, length, error) : compile_cuda(foreign, error);
+        status = kind == KIND_PTX ? take_ptx(foreign, error) : compile_cuda(foreign, error);
     if (!status && !foreign->declared.choice && foreign->overrides) {
         foreign->declared.choice = strdup(foreign->overrides);
         if (!foreign->declared.choice)
@@ -346,11 +218,11 @@ static enum kind kind_of(const char *path)
     return KIND_COUNT;
 }
 
+// `code` and `length` of the foreign kernel are set.
 static enum kg_status load(struct kg_foreign *foreign, const struct kg_problem *problem,
                            struct kg_error *error)
 {
     enum kind kind = kind_of(foreign->path);
-    size_t length = 0;
     if (kind == KIND_COUNT)
         return kg_error_set(error, KG_ERROR_ARGUMENT,
                             "%s: a kernel is a .c file for the host, or .cu or .ptx for GPUs",
@@ -360,10 +232,20 @@ static enum kg_status load(struct kg_foreign *foreign, const struct kg_problem *
                             foreign->path, kinds[kind].what,
                             foreign->device->backend->runs_grids ? foreign->device->facts.name
                                                                  : "the host");
-    enum kg_status status = kg_files_read(foreign->path, MAX_BYTES, &foreign->code, &length, error);
+    return kind == KIND_C ? compile_c(foreign, problem->op, error)
+                          : load_for_gpu(foreign, problem, kind, error);
+}
+
+// The same of the file itself, for callers that run the kernel.
+static enum kg_status load_file(struct kg_foreign *foreign, const struct kg_problem *problem,
+                                struct kg_error *error)
+{
+    enum kg_status status = kind_of(foreign->path) == KIND_COUNT
+                                ? KG_OK
+                                : kg_files_read(foreign->path, KG_FOREIGN_BYTES, &foreign->code,
+                                                &foreign->length, error);
     if (!status)
-        status = kind == KIND_C ? compile_c(foreign, problem->op, error)
-                                : load_for_gpu(foreign, problem, kind, length, error);
+        status = load(foreign, problem, error);
     if (!status && foreign->device->is_described)
         status = kg_error_set(error, KG_ERROR_MISSING,
                               "%s compiles for %s, and its parameters are right; there is no such "
@@ -399,7 +281,7 @@ enum kg_status kg_foreign_adopt(const struct kg_problem *problem, struct kg_devi
             "%s: only PTX overrides a kernel. Edit the PTX that is emitted for it, in a "
             "file called FILE.ptx",
             path);
-    enum kg_status status = load(&foreign, problem, error);
+    enum kg_status status = load_file(&foreign, problem, error);
     if (!status) {
         *built = foreign.built;
         *text = foreign.code;
@@ -410,20 +292,50 @@ enum kg_status kg_foreign_adopt(const struct kg_problem *problem, struct kg_devi
     return status;
 }
 
+// `*foreign` is NULL without memory.
+static enum kg_status make(struct kg_device *device, const char *path, struct kg_foreign **foreign,
+                           struct kg_error *error)
+{
+    *foreign = calloc(1, sizeof **foreign);
+    if (!*foreign)
+        return kg_error_memory(error, "a kernel from outside");
+    **foreign = (struct kg_foreign){.device = device, .path = path};
+    return KG_OK;
+}
+
+// Closes what was not opened.
+static enum kg_status keep(enum kg_status status, struct kg_foreign **foreign)
+{
+    if (status) {
+        kg_foreign_close(*foreign);
+        *foreign = NULL;
+    }
+    return status;
+}
+
 enum kg_status kg_foreign_open(const struct kg_problem *problem, struct kg_device *device,
                                const char *path, struct kg_foreign **foreign,
                                struct kg_error *error)
 {
-    struct kg_foreign *opened = *foreign = calloc(1, sizeof *opened);
-    if (!opened)
-        return kg_error_memory(error, "a kernel from outside");
-    *opened = (struct kg_foreign){.device = device, .path = path};
-    enum kg_status status = load(opened, problem, error);
-    if (status) {
-        kg_foreign_close(opened);
-        *foreign = NULL;
-    }
-    return status;
+    enum kg_status status = make(device, path, foreign, error);
+    return status ? status : keep(load_file(*foreign, problem, error), foreign);
+}
+
+enum kg_status kg_foreign_open_code(const struct kg_problem *problem, struct kg_device *device,
+                                    const char *path, const char *code, size_t length,
+                                    struct kg_foreign **foreign, struct kg_error *error)
+{
+    enum kg_status status = make(device, path, foreign, error);
+    if (status)
+        return status;
+    struct kg_foreign *opened = *foreign;
+    opened->code = malloc(length + 1);
+    if (!opened->code)
+        return keep(kg_error_memory(error, "a kernel from outside"), foreign);
+    memcpy(opened->code, code, length);
+    opened->code[length] = '\0';
+    opened->length = length;
+    return keep(load(opened, problem, error), foreign);
 }
 
 void kg_foreign_close(struct kg_foreign *foreign)
@@ -433,21 +345,19 @@ void kg_foreign_close(struct kg_foreign *foreign)
     free(foreign);
 }
 
-size_t kg_foreign_alignment(const struct kg_foreign *foreign)
+const char *kg_foreign_kind(const char *path, const struct kg_target **target)
 {
-    return foreign->built ? 0 : DECLARED_ALIGNMENT;
+    enum kind kind = kind_of(path);
+    *target = kind == KIND_COUNT ? NULL : kinds[kind].target;
+    return kind == KIND_COUNT ? NULL : kinds[kind].what;
 }
 
-enum kg_status kg_foreign_judge(const struct kg_request *request, struct kg_foreign *foreign,
-                                const struct kg_gate *gate, struct kg_verdict *verdict,
-                                struct kg_error *error)
+void kg_foreign_gist(const struct kg_foreign *foreign, struct kg_asm_gist *gist)
 {
-    bool runs_grids = foreign->device->backend->runs_grids;
-    struct kg_subject subject = {foreign->path, foreign,
-                                 !runs_grids      ? run_on_host
-                                 : foreign->built ? run_built
-                                                  : run_declared};
-    struct kg_guest guest = {load_on_host, unload_on_host, confinement_for(request)};
-    return kg_flow_judge(request, gate, &subject, runs_grids ? NULL : &guest,
-                         runs_grids ? GPU_SECONDS : HOST_SECONDS, verdict, error);
+    const char *names[KG_MOST_DECLARED];
+    int count = foreign->declared.choice ? 0 : foreign->declared.count;
+    for (int i = 0; i < count; i++)
+        names[i] = foreign->declared.launches[i].function;
+    *gist = (struct kg_asm_gist){0};
+    kg_binary_gist(&foreign->binary, names, count, gist);
 }

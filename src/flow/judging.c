@@ -118,6 +118,7 @@ enum kg_status kg_flow_judge(const struct kg_request *request, const struct kg_g
     if (verdict->seed != judged.verdict.seed) // it was not judged to the end
         *verdict = judged.verdict;
     verdict->passed = false;
+    verdict->ended = status;
     // What was refused and then harmed its process has a reason already.
     if (!verdict->reason[0]) {
         snprintf(verdict->reason, sizeof verdict->reason, "%.400s: %.600s", subject->name,

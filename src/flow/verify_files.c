@@ -3,73 +3,21 @@
 
 #include "flow/verify_files.h"
 
-#include "flow/foreign.h"
-#include "flow/judging.h"
+#include "flow/foreign_batch.h"
 #include "flow/sanitize.h"
 #include "flow/worker_job.h"
-#include "tune/compiling.h"
 
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #define BATCH 64 // files that are compiled before the first of them is judged
-#define MAX_COMPILERS 64
-
-struct file {
-    const char *path;
-    struct kg_foreign *foreign;
-    enum kg_status status;
-    struct kg_error error;
-};
 
 struct verification {
     const struct kg_request *request;
-    uint64_t seed;            // 0: none yet
-    struct kg_gate *gates[2]; // for tensors at the alignment of elements, and at a larger one
+    struct kg_foreign_gates gates; // its seed: 0, none yet
     kg_file_judged *judged;
     void *user;
 };
-
-// Compiling.
-
-struct batch {
-    const struct kg_request *request;
-    struct file *files;
-    int count;
-    _Atomic int next;
-};
-
-static void *open_some(void *argument)
-{
-    struct batch *batch = argument;
-    for (int at; (at = atomic_fetch_add(&batch->next, 1)) < batch->count;) {
-        struct file *file = &batch->files[at];
-        file->status = kg_foreign_open(batch->request->problem, batch->request->device, file->path,
-                                       &file->foreign, &file->error);
-    }
-    return NULL;
-}
-
-// The calling thread compiles too, and no other one is left when this returns: judging forks.
-static void open_all(const struct kg_request *request, struct file *files, int count)
-{
-    struct batch batch = {request, files, count, 0};
-    pthread_t threads[MAX_COMPILERS];
-    int wanted = kg_compile_cores(request->device) - 1, started = 0;
-    if (wanted > count - 1)
-        wanted = count - 1;
-    while (started < wanted && started < MAX_COMPILERS &&
-           pthread_create(&threads[started], NULL, open_some, &batch) == 0)
-        started++;
-    open_some(&batch);
-    for (int i = 0; i < started; i++)
-        pthread_join(threads[i], NULL);
-    kg_session_tell_of_cache(request->session, request->device);
-}
-
-// Judging.
 
 // The log marks it by its name. A verdict is not a measurement.
 static enum kg_status record(const struct kg_request *request, const char *path,
@@ -98,18 +46,6 @@ static enum kg_status record(const struct kg_request *request, const char *path,
     return status;
 }
 
-static enum kg_status find_gate(struct verification *verification, size_t alignment,
-                                struct kg_gate **gate, struct kg_error *error)
-{
-    struct kg_gate **place = &verification->gates[alignment > 0];
-    enum kg_status status = KG_OK;
-    if (!*place)
-        status =
-            kg_flow_gate(verification->request, verification->seed, false, alignment, place, error);
-    *gate = *place;
-    return status;
-}
-
 // Tells of a file. KG_ERROR_CANCELLED: it was not judged, and no other is to be.
 static enum kg_status conclude(struct verification *verification, int index, const char *path,
                                enum kg_status status, struct kg_verdict *verdict,
@@ -120,13 +56,13 @@ static enum kg_status conclude(struct verification *verification, int index, con
     if (status == KG_ERROR_CANCELLED)
         return kg_error_set(error, status, "%s", own->text);
     if (!status)
-        verification->seed = verdict->seed; // of those that follow, whatever judges them
+        verification->gates.seed = verdict->seed; // of those that follow, whatever judges them
     verification->judged(verification->user, index, status, verdict, own);
     return KG_OK;
 }
 
-static enum kg_status judge(struct verification *verification, int index, struct file *file,
-                            struct kg_error *error)
+static enum kg_status judge(struct verification *verification, int index,
+                            struct kg_foreign_file *file, struct kg_error *error)
 {
     const struct kg_request *request = verification->request;
     struct kg_verdict verdict = {0};
@@ -134,7 +70,7 @@ static enum kg_status judge(struct verification *verification, int index, struct
     if (!status) {
         struct kg_gate *gate;
         enum kg_status made =
-            find_gate(verification, kg_foreign_alignment(file->foreign), &gate, error);
+            kg_foreign_gate(request, &verification->gates, file->foreign, &gate, error);
         if (made)
             return made;
         status = kg_foreign_judge(request, file->foreign, gate, &verdict, &file->error);
@@ -148,12 +84,12 @@ static enum kg_status judge(struct verification *verification, int index, struct
 static enum kg_status verify_here(struct verification *verification, const char *const *paths,
                                   int first, int count, struct kg_error *error)
 {
-    struct file *files = calloc((size_t)count + 1, sizeof *files);
+    struct kg_foreign_file *files = calloc((size_t)count + 1, sizeof *files);
     if (!files)
         return kg_error_memory(error, "kernels from outside");
     for (int i = 0; i < count; i++)
         files[i].path = paths[first + i];
-    open_all(verification->request, files, count);
+    kg_foreign_open_all(verification->request, files, count);
     enum kg_status status = KG_OK;
     for (int i = 0; i < count; i++) {
         if (!status)
@@ -171,7 +107,7 @@ static enum kg_status verify_by_program(struct verification *verification, const
     struct kg_verdict verdict;
     struct kg_error own = {0};
     enum kg_status status = kg_worker_job_verify_file(verification->request, paths[index],
-                                                      verification->seed, &verdict, &own);
+                                                      verification->gates.seed, &verdict, &own);
     if (status == KG_ERROR_MISSING)
         return verify_here(verification, paths, index, 1, error);
     return conclude(verification, index, paths[index], status, &verdict, &own, error);
@@ -182,7 +118,7 @@ enum kg_status kg_flow_verify_files(const struct kg_request *request, const char
                                     struct kg_error *error)
 {
     struct verification verification = {
-        .request = request, .seed = seed, .judged = judged, .user = user};
+        .request = request, .gates = {.seed = seed}, .judged = judged, .user = user};
     enum kg_status status = KG_OK;
     kg_session_tell_missing(request->session);
     bool apart = kg_worker_job_is_wanted(request->device);
@@ -191,8 +127,7 @@ enum kg_status kg_flow_verify_files(const struct kg_request *request, const char
         status = apart ? verify_by_program(&verification, paths, done, error)
                        : verify_here(&verification, paths, done, some, error);
     }
-    for (int i = 0; i < 2; i++)
-        kg_gate_free(verification.gates[i]);
+    kg_foreign_gates_free(&verification.gates);
     return status;
 }
 

@@ -2,6 +2,7 @@
 
 #include "gen/family.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +29,7 @@ struct kg_config kg_space_config(const struct kg_space *space, int64_t n)
 void kg_space_add(struct kg_space *space, const char *name, enum kg_change change, int count,
                   const int64_t *choices)
 {
+    assert(change > KG_CHANGE_NONE && change < KG_CHANGE_GROUPING);
     space->failed = space->failed || space->count == KG_MAX_PARAMETERS || count > KG_MAX_CHOICES;
     if (space->failed)
         return;

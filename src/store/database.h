@@ -49,11 +49,13 @@ enum kg_sql {
     KG_SQL_SET_MINED,
     KG_SQL_ADD_LESSON,
     KG_SQL_EACH_LESSON,
+    KG_SQL_ADD_FOREIGN,
+    KG_SQL_FIND_FOREIGN,
     KG_SQL_COUNT
 };
 extern const char *const kg_store_statements[KG_SQL_COUNT];
 
-#define KG_STORE_VERSION 7              // of the schema, as PRAGMA user_version
+#define KG_STORE_VERSION 8              // of the schema, as PRAGMA user_version
 #define KG_STORE_APPLICATION 0x4B47454E // "KGEN", as PRAGMA application_id
 #define KG_STORE_SUSPECT ".suspect"     // exists if damage was found: check thoroughly
 #define KG_BUSY_MILLISECONDS 10000      // to wait while another process locks the records

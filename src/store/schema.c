@@ -124,6 +124,18 @@ const char *const kg_store_steps[KG_STORE_VERSION] = {
     "  memory_seconds REAL NOT NULL, compute_seconds REAL NOT NULL);"
     "CREATE TABLE texts("
     "  op INTEGER PRIMARY KEY REFERENCES ops, text TEXT NOT NULL);",
+
+    // What became of foreign kernels (foreign_outcomes.h), beside which kernels they were timed.
+    "CREATE TABLE foreign_outcomes("
+    "  id INTEGER PRIMARY KEY, key INTEGER NOT NULL REFERENCES keys, hash TEXT NOT NULL,"
+    "  proof TEXT NOT NULL, file TEXT NOT NULL, reference TEXT NOT NULL, date TEXT NOT NULL,"
+    "  kind TEXT NOT NULL, reason TEXT NOT NULL, cases INTEGER, seed INTEGER, samples INTEGER,"
+    "  median REAL, spread REAL, reference_samples INTEGER, reference_median REAL,"
+    "  reference_spread REAL, baseline_samples INTEGER, baseline_median REAL,"
+    "  baseline_spread REAL, standing INTEGER, read INTEGER, registers INTEGER,"
+    "  spill_bytes INTEGER, loop_spill_bytes INTEGER, load_bytes REAL, step_flops REAL,"
+    "  tensor INTEGER, seal TEXT NOT NULL);"
+    "CREATE INDEX foreign_outcomes_by_key ON foreign_outcomes(key, hash);",
 };
 
 #define KEY "op, definition, dtypes, sizes, layout, device, isa, units, driver, compiler, protocol "
@@ -230,6 +242,21 @@ const char *const kg_store_statements[KG_SQL_COUNT] = {
         " WHERE (?2 = '' OR class = ?2) AND (?3 = '' OR isa = ?3) AND (?4 = '' OR op <> ?4)"
         " ORDER BY isa, class, some_bucket, some_dtype, subject, family, parameter, value, date,"
         " problem",
+
+    [KG_SQL_ADD_FOREIGN] =
+        "INSERT INTO foreign_outcomes(key, hash, proof, file, reference, date, kind, reason, cases,"
+        " seed, samples, median, spread, reference_samples, reference_median, reference_spread,"
+        " baseline_samples, baseline_median, baseline_spread, standing, read, registers,"
+        " spill_bytes, loop_spill_bytes, load_bytes, step_flops, tensor, seal)"
+        " VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,"
+        " ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    [KG_SQL_FIND_FOREIGN] =
+        "SELECT file, reference, date, kind, reason, cases, seed, samples, median, spread,"
+        " reference_samples, reference_median, reference_spread, baseline_samples, baseline_median,"
+        " baseline_spread, standing, read, registers, spill_bytes, loop_spill_bytes, load_bytes,"
+        " step_flops, tensor, seal FROM foreign_outcomes WHERE key = " KEY_IS
+        " AND hash = ?12 AND proof = ?13"
+        " ORDER BY id DESC LIMIT 1",
 
     [KG_SQL_ADD_ROUND] = "INSERT INTO rounds(key, date, number, diagnosis, change, choice, before,"
                          " after, baseline, roofline, result, base, kind, bottleneck, predicted,"

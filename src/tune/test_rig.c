@@ -43,14 +43,17 @@ static enum kg_status check_inputs(const struct kg_test_rig *rig, struct kg_erro
 // One candidate as a subject of the timer.
 struct runner {
     const struct kg_test_rig *rig;
-    struct kg_prepared *prepared;
+    struct kg_prepared *prepared;   // NULL: a guest runs
+    const struct kg_subject *guest; // no built choice, but something else that runs
 };
 
 static enum kg_status run(void *user, struct kg_error *error)
 {
     const struct runner *runner = user;
-    return kg_prepared_run(runner->prepared, runner->rig->tensors, runner->rig->workspace, NULL,
-                           error);
+    const struct kg_test_rig *rig = runner->rig;
+    if (runner->guest)
+        return runner->guest->run(runner->guest->user, rig->problem, rig->tensors, error);
+    return kg_prepared_run(runner->prepared, rig->tensors, rig->workspace, NULL, error);
 }
 
 static void close_test(struct kg_test_rig *rig, struct runner *runners, int count)
@@ -180,6 +183,16 @@ static enum kg_status test_at_size(struct kg_test_rig *rig, struct runner *runne
     return status;
 }
 
+// Compares the outputs of a fresh run of a guest with the reference, if that is affordable.
+static enum kg_status check_guest(const struct kg_test_rig *rig, const struct runner *runner,
+                                  struct kg_error *error)
+{
+    const struct kg_problem *problem = rig->problem;
+    if (!runner->guest || problem->operations + problem->write_bytes > VERIFY_OPERATIONS)
+        return KG_OK;
+    return compare(rig, error);
+}
+
 // Restores the inputs for the next candidate: a wrong one may have written anywhere. If the device
 // does not even complete its pending work, the candidate broke it, and that status replaces its
 // own.
@@ -244,6 +257,8 @@ static enum kg_status race(struct kg_test_rig *rig, struct runner *runners, stru
     for (int i = 0; i < count && !status; i++) {
         timed[i] = (struct kg_timed){&runners[i], run};
         status = run_fresh(&runners[i], &before[i], error);
+        if (!status)
+            status = check_guest(rig, &runners[i], error);
     }
     if (!status)
         status = kg_time_race(rig->device, &protocol, timed, count, drops, rig->search->cancel,
@@ -253,30 +268,48 @@ static enum kg_status race(struct kg_test_rig *rig, struct runner *runners, stru
         uint64_t sum = 0;
         status = run_fresh(&runners[i], &sum, error);
         if (!status && sum != before[i])
-            status = kg_error_set(error, KG_ERROR_WRONG, "a finalist's outputs changed");
+            status = kg_error_set(error, KG_ERROR_WRONG, "%s outputs changed while it was timed",
+                                  runners[i].guest ? "its" : "a finalist's");
     }
     return status ? status : check_inputs(rig, error);
 }
 
-enum kg_status kg_test_rig_race(struct kg_test_rig *rig, struct kg_built *const *built, int count,
-                                bool drops, struct kg_timing *timings, struct kg_error *error)
+// `guest` may be NULL; else it is the first of the runners, before the `count` built ones.
+static enum kg_status race_all(struct kg_test_rig *rig, const struct kg_subject *guest,
+                               struct kg_built *const *built, int count, bool drops,
+                               struct kg_timing *timings, struct kg_error *error)
 {
-    struct runner *runners = calloc((size_t)count, sizeof *runners);
-    struct kg_timed *timed = calloc((size_t)count, sizeof *timed);
-    uint64_t *before = calloc((size_t)count, sizeof *before);
+    size_t first = guest != NULL, all = first + (size_t)count;
+    struct runner *runners = calloc(all, sizeof *runners);
+    struct kg_timed *timed = calloc(all, sizeof *timed);
+    uint64_t *before = calloc(all, sizeof *before);
     enum kg_status status = KG_OK;
     if (!runners || !timed || !before) {
         status = kg_error_memory(error, "a race");
     } else {
-        status = open_test(rig, built, count, runners, error);
+        runners[0] = (struct runner){.rig = rig, .guest = guest};
+        status = open_test(rig, built, count, runners + first, error);
         if (!status)
-            status = race(rig, runners, timed, before, count, drops, timings, error);
-        close_test(rig, runners, count);
+            status = race(rig, runners, timed, before, (int)all, drops, timings, error);
+        close_test(rig, runners, (int)all);
     }
     free(runners);
     free(timed);
     free(before);
     return restore(rig, status, error);
+}
+
+enum kg_status kg_test_rig_race(struct kg_test_rig *rig, struct kg_built *const *built, int count,
+                                bool drops, struct kg_timing *timings, struct kg_error *error)
+{
+    return race_all(rig, NULL, built, count, drops, timings, error);
+}
+
+enum kg_status kg_test_rig_race_guest(struct kg_test_rig *rig, const struct kg_subject *guest,
+                                      struct kg_built *const *built, int count,
+                                      struct kg_timing *timings, struct kg_error *error)
+{
+    return race_all(rig, guest, built, count, false, timings, error);
 }
 
 enum kg_status kg_test_rig_make(const struct kg_search *search, struct kg_test_rig **out,

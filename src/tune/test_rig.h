@@ -47,6 +47,12 @@ enum kg_status kg_test_rig_test(struct kg_test_rig *rig, struct kg_built *built,
 enum kg_status kg_test_rig_race(struct kg_test_rig *rig, struct kg_built *const *built, int count,
                                 bool drops, struct kg_timing *timings, struct kg_error *error);
 
+// The same for a guest, something that runs and is no built choice, beside the built ones:
+// `timings[0]` is the guest's. Its outputs are compared with the reference if that is affordable.
+enum kg_status kg_test_rig_race_guest(struct kg_test_rig *rig, const struct kg_subject *guest,
+                                      struct kg_built *const *built, int count,
+                                      struct kg_timing *timings, struct kg_error *error);
+
 // A built plan as the accuracy gate's subject. It supports every problem of its instance whose
 // tensors have the same contiguity as its own or its counterpart's.
 struct kg_subject kg_test_rig_subject(struct kg_built *built);

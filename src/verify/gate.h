@@ -51,7 +51,9 @@ struct kg_verdict {
     double worst_rms;              // largest rms(error) / rms(unavoidable), over cases
     int impostors;                 // rejected by the inputs in use (all that differ from the op)
     char reason[1024];             // if not passed: case, output, element, expected, found
-    char sanitized[128];           // the tools that found nothing: flow/sanitize.h
+    // KG_ERROR_FAULT or KG_ERROR_TIMEOUT: what ended the process that judged it (flow/judging.h).
+    enum kg_status ended;
+    char sanitized[128]; // the tools that found nothing: flow/sanitize.h
     // How the outputs compared so far are rounded.
     struct kg_roundings roundings;
 };

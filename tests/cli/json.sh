@@ -40,6 +40,8 @@ void copy(const float *x, float *y, int64_t P, int64_t D)
         y[i] = 1 / 0.0f;
 }
 C
+mkdir drafts
+cp infinite.c drafts
 sed 's|1 / 0.0f|"a \\" quote\\n"[0] + x[i]|' infinite.c >wrong.c
 echo "What works."
 try check one.kg
@@ -49,6 +51,7 @@ try build one.kg --rigor estimate
 try bench one.kg --rigor estimate
 try explain one.kg
 try profile one.kg --time 1
+try contest one.kg drafts --rigor estimate
 try devices
 try wisdom list
 try asm "$ROOT/tests/data/asm/hopper.ptx"
@@ -66,6 +69,7 @@ try verify one.kg --seed many
 try bench one.kg --rigor often
 try build one.kg --size P=x
 try explain one.kg --device nothing
+try contest one.kg missing --rigor estimate
 try profile one.kg --time never
 try asm missing.ptx
 try pack missing.gguf

@@ -39,10 +39,12 @@ NOT_RUN = {  # pattern of the command: reason
 # What a machine may lack: exit status 3 is all right.
 MAY_LACK = re.compile(r"--target ptx")
 # What makes a search short.
-SHORTER = {r"^kernelgen (build|explain) .*softmax": ["--time", "1"]}
+SHORTER = {r"^kernelgen (build|explain|contest) .*softmax": ["--time", "1"]}
 LEFT_OUT = "(left out)"
 # What differs between runs and machines. Not in `kernelgen asm`, which prints the same everywhere.
 VARYING = [
+    # Rows of a contest: times decide their order.
+    (r"^ +\d+  \S+ +[\d.]+ (ns|us|ms|s) .*", LEFT_OUT),
     # Where the first version is at the limit, no others are tried.
     (r"^search .*|^candidates, .*|^ +[\d.]+ (ns|us|ms|s)  \S.*|^ {12}\w+: .*", LEFT_OUT),
     (r"\b\d+ cases, \d+ elements, worst error (inf|[\d.]+)", "N cases, N elements, worst error N"),
@@ -50,7 +52,9 @@ VARYING = [
     (r"\b[\d.]+ (ns|us|ms|s)\b", "TIME"),
     (r"\b\d+% reached", "N% reached"),
     (r"^report.html written: .*", "report.html written: what is on record"),
-    (r"^(chosen|kernel) .*", lambda found: re.sub(r"=\d+", "=N", found.group())),
+    (r"^(problem .*) on .*", r"\1 on DEVICE"),
+    (r"^( +\S+\.c +wrong +)case .*", r"\1case N"),
+    (r"^(chosen|kernel|generated) .*", lambda found: re.sub(r"=\d+", "=N", found.group())),
     (r"^speed-up +[\d.]+(.*): (met|MISSED).*", r"speed-up N\1: met"),
     (r"^(  \S+ +\S+ +\d/\d +)case \d+ .*", r"\1case N"),
 ]
@@ -133,7 +137,7 @@ def commands_of(path):
 def lay_out(folder, document):
     """The tree as a document sees it, and the files that it speaks of."""
     shutil.copytree(ROOT / "ops", folder / "ops")
-    for name in ("tools", "tests"):
+    for name in ("tools", "tests", "examples"):
         (folder / name).symlink_to(ROOT / name)
     for sample in (ROOT / "tests/data/asm").iterdir():
         (folder / sample.name).symlink_to(sample)

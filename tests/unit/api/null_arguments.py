@@ -21,7 +21,7 @@ OPTIONAL = {
     "kg_context_create": {"options"}, "kg_dtype_numpy": {"is_raw"}, "kg_context_device": {"name"},
     "kg_op_parse": {"name"}, "kg_definitions_compare": {"name"},
     "kg_problem_document": {"device", "language"},
-    "kg_plan_execute": {"stream"}, "kg_plan_execute_sized": {"stream"},
+    "kg_plan_contest": {"unrun"}, "kg_plan_execute": {"stream"}, "kg_plan_execute_sized": {"stream"},
     "kg_build": {"options", "plan"}, "kg_assembly_read": {"name"},
     "kg_assembly_add_log": {"matched"}, "kg_assembly_use_fit": {"family"},
     "kg_assembly_predict": {"launch"}, "kg_assembly_report": {"launch"},

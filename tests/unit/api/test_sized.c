@@ -168,6 +168,9 @@ static void nothing_is_refused(void)
     CHECK(kg_plan_execute(plan, NULL, NULL) == KG_ERROR_ARGUMENT);
     CHECK(kg_plan_execute(NULL, NULL, NULL) == KG_ERROR_ARGUMENT);
     CHECK(kg_plan_explain(plan, false, NULL) == KG_ERROR_ARGUMENT);
+    CHECK(kg_plan_contest(plan, "drafts", false, NULL, NULL) == KG_ERROR_ARGUMENT);
+    CHECK(kg_plan_contest(plan, NULL, false, &text, NULL) == KG_ERROR_ARGUMENT);
+    CHECK(kg_plan_contest(NULL, "drafts", false, &text, NULL) == KG_ERROR_ARGUMENT);
     CHECK(kg_plan_source(NULL, &text) == KG_ERROR_ARGUMENT && kg_plan_choice(NULL) == NULL);
     CHECK(kg_problem_create(context, op, &unnamed, 1, &none) == KG_ERROR_ARGUMENT);
     CHECK(says("binding 1 lacks"));

@@ -342,6 +342,52 @@ static void none_is_faster(void)
     }
 }
 
+// Beside drawn choices: other groupings alone, each once, all merges and cuts that fit among them.
+static void others_stand_beside_a_choice(void)
+{
+    static struct kg_choice others[KG_MAX_REGROUPINGS];
+    for (int round = 0; round < 300; round++) {
+        struct made made;
+        draw_table();
+        struct kg_groupings groupings = list(&made, NULL);
+        const struct kg_choice *from = &groupings.options[draw(groupings.count)].choice;
+        int count = kg_groupings_beside(made.problem, &facts, &target, from, others);
+        bool fits[1 << (NESTS - 1)] = {false}; // by cuts
+        for (int i = 0; i < count; i++) {
+            int nests = 0, cuts = 0;
+            for (int g = 0; g < others[i].count; g++) {
+                const struct kg_match *match = others[i].matches[g];
+                CHECK(match->group.first == nests && row_of(match->family, &match->group)->fits);
+                nests += match->group.count;
+                cuts |= nests < NESTS ? 1 << (nests - 1) : 0;
+            }
+            CHECK(nests == NESTS && !kg_choice_has_same_groups(&others[i], from));
+            fits[cuts] = true;
+            for (int k = 0; k < i; k++)
+                CHECK(others[i].count != others[k].count ||
+                      memcmp(others[i].matches, others[k].matches,
+                             (size_t)others[i].count * sizeof *others[i].matches) != 0);
+        }
+        int own = 0;
+        for (int g = 0, nests = 0; g + 1 < from->count; g++) {
+            nests += from->matches[g]->group.count;
+            own |= 1 << (nests - 1);
+        }
+        for (int at = 0; at + 1 < NESTS; at++) { // one cut more or less
+            int cuts = own ^ 1 << at;
+            bool possible = true;
+            for (int first = 0, size; first < NESTS; first += size) {
+                for (size = 1; first + size < NESTS && !(cuts >> (first + size - 1) & 1); size++)
+                    continue;
+                const struct row *row = &table[0][first][size];
+                possible &= size == 1 || (row->fits && (row->seconds > 0 || row->advised));
+            }
+            CHECK(!possible || fits[cuts]);
+        }
+        unmake(&made);
+    }
+}
+
 // The library's own families, of a GPU of which products are known.
 static void products_of_a_gpu(void)
 {
@@ -370,4 +416,5 @@ static void products_of_a_gpu(void)
 }
 
 TEST_MAIN(several_are_listed, products_stand_apart, what_is_not_known_is_left_to_the_rule,
-          little_is_no_gain, equal_ones_are_listed_once, none_is_faster, products_of_a_gpu)
+          little_is_no_gain, equal_ones_are_listed_once, none_is_faster,
+          others_stand_beside_a_choice, products_of_a_gpu)
