@@ -41,6 +41,9 @@ static void *compile_some(void *argument)
         else
             item->status = kg_built_make(batch->device, item->problem, &item->choice, limit,
                                          &item->built, &item->error);
+        // Cut short by the deadline, which says nothing about the kernel.
+        if (item->status == KG_ERROR_TIMEOUT && limit < batch->limit)
+            item->status = KG_ERROR_CANCELLED;
         if (item->built)
             kg_forecast_make(item->built, item->problem, batch->warm, &item->forecast);
     }

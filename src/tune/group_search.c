@@ -192,7 +192,7 @@ static void *compile_next(void *argument)
     struct kg_group_search *state = argument;
     const struct kg_search *search = state->search;
     kg_compile_all(search->device, state->next.items, state->next.count,
-                   kg_trials_limit(&state->trials), kg_trials_deadline(&state->trials),
+                   kg_trials_run_limit(&state->trials), kg_trials_deadline(&state->trials),
                    search->protocol.cache == KG_WARM, search->cancel, NULL);
     return NULL;
 }

@@ -16,7 +16,7 @@
 #define RUN_SECONDS 60.0 // for one candidate, if the caller gives no limit
 #define REASONS_LENGTH 1500
 
-static double run_limit(const struct kg_trials *trials)
+double kg_trials_run_limit(const struct kg_trials *trials)
 {
     return trials->search->run_limit > 0 ? trials->search->run_limit : RUN_SECONDS;
 }
@@ -34,7 +34,7 @@ double kg_trials_deadline(const struct kg_trials *trials)
 
 double kg_trials_limit(const struct kg_trials *trials)
 {
-    double limit = run_limit(trials);
+    double limit = kg_trials_run_limit(trials);
     if (!has_deadline(trials))
         return limit;
     double left = trials->deadline - kg_times_now();
@@ -218,8 +218,12 @@ static void settle_build_failure(struct kg_trials *trials, struct build *build,
         return;
     }
     // The search's own time limit ended the compilation, not a fault of the candidate.
-    if (build->made->status == KG_ERROR_CANCELLED || kg_trials_stopped(trials))
+    if (kg_trials_stopped(trials))
         return;
+    if (build->made->status == KG_ERROR_CANCELLED) { // what is left is too short for its kernels
+        trials->stop = KG_STOP_TIME;
+        return;
+    }
     struct kg_trial *trial = add(trials, build->choice, build->text);
     build->text = NULL;
     if (!trial)
@@ -364,7 +368,7 @@ static void settle(struct kg_trials *trials, struct build *build)
         trials->stop = KG_STOP_CANCELLED;
     } else if (status) {
         fail(trials, &error);
-    } else if (judgement.kind == KG_OUTCOME_TIMEOUT && limit < run_limit(trials)) {
+    } else if (judgement.kind == KG_OUTCOME_TIMEOUT && limit < kg_trials_run_limit(trials)) {
         trials->stop = KG_STOP_TIME; // the search's time limit, not the candidate's
     } else {
         settle_judgement(trials, build, &judgement, &outcome);
@@ -381,7 +385,7 @@ static void run_batch(struct kg_trials *trials, struct build *builds, int count,
         builds[i].made = &items[i];
     }
     if (!kg_trials_stopped(trials))
-        kg_compile_all(search->device, items, count, kg_trials_limit(trials),
+        kg_compile_all(search->device, items, count, kg_trials_run_limit(trials),
                        kg_trials_deadline(trials), search->protocol.cache == KG_WARM,
                        search->cancel, search->times);
     for (int i = 0; i < count; i++) {

@@ -46,6 +46,8 @@ enum kg_status kg_trials_begin(struct kg_trials *trials, const struct kg_search 
                                struct kg_error *error);
 void kg_trials_free(struct kg_trials *trials);
 
+// Seconds that any candidate may take.
+double kg_trials_run_limit(const struct kg_trials *trials);
 // Seconds that the next candidate may take: its own limit, or what remains of the search's.
 double kg_trials_limit(const struct kg_trials *trials);
 

@@ -48,7 +48,8 @@ static struct world {
     bool limits;   // c is called maxnreg
     bool expected; // by the family
     bool all_wrong;
-    int race_after; // this many were measured
+    int race_after;         // this many were measured
+    double compile_seconds; // of a kernel
 } world;
 
 static _Atomic int builds;
@@ -240,7 +241,9 @@ enum kg_status kg_built_make(struct kg_device *device, const struct kg_problem *
                              struct kg_built **built, struct kg_error *error)
 {
     (void)problem;
-    (void)time_limit;
+    *built = NULL;
+    if (time_limit < world.compile_seconds)
+        return kg_error_set(error, KG_ERROR_TIMEOUT, "not compiled within %g s", time_limit);
     *built = calloc(1, sizeof **built);
     if (!*built)
         return kg_error_memory(error, "a made-up kernel");

@@ -254,6 +254,28 @@ static void time_limits_hold(void)
     CHECK(found.seconds == 0 && strstr(error.text, "1 failed"));
 }
 
+// Two kernels have half of the time that is left, each: what does not fit says nothing of them.
+static void short_time_is_no_failure(void)
+{
+    struct kg_search search = new_search(KG_RIGOR_MEASURE);
+    struct kg_found found;
+    world.groups = 2;
+    world.compile_seconds = 20;
+    search.seconds = 30;
+    CHECK_STATUS(kg_search_run(&search, &found, &error), KG_OK, &error);
+    CHECK(found.seconds > 0 && !found.complete && found.failed == 0 && found.measured == 1);
+    CHECK(seen.of_kind[KG_OUTCOME_COMPILE] == 0);
+    world.groups = 1;
+    world.compile_seconds = 0;
+    // A kernel that takes longer than any may is refused.
+    search = new_search(KG_RIGOR_MEASURE);
+    world.compile_seconds = 20;
+    search.run_limit = 10;
+    CHECK_STATUS(kg_search_run(&search, &found, &error), KG_ERROR_WRONG, &error);
+    CHECK(seen.of_kind[KG_OUTCOME_COMPILE] > 0);
+    world.compile_seconds = 0;
+}
+
 static void hints_come_first(void)
 {
     static const char *const hints[] = {"nonsense", "a=8 b=4 c=2"};
@@ -508,7 +530,7 @@ TEST_MAIN(prepare, what_is_known_comes_first, estimates_are_corrected, estimate_
           broken_candidates_are_outcomes, a_broken_device_is_one_candidates_fault,
           nothing_right_is_an_error, a_missing_compiler_ends_it,
           a_compiler_that_is_lost_ends_it_with_what_is_known, an_interrupted_search_goes_on,
-          time_limits_hold, hints_come_first, a_slow_hint_loses, a_hint_may_be_the_guess,
-          the_same_in_a_worker, the_same_in_this_process, a_missing_device_ends_it,
-          twins_are_measured_once, groups_are_searched_one_by_one, other_groupings_race,
-          limits_that_change_nothing_are_not_compiled)
+          time_limits_hold, short_time_is_no_failure, hints_come_first, a_slow_hint_loses,
+          a_hint_may_be_the_guess, the_same_in_a_worker, the_same_in_this_process,
+          a_missing_device_ends_it, twins_are_measured_once, groups_are_searched_one_by_one,
+          other_groupings_race, limits_that_change_nothing_are_not_compiled)
