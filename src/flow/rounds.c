@@ -41,6 +41,7 @@ struct attempt {
     enum kg_change change; // NONE: the search over everything
     struct kg_diagnosed diagnosed;
     double predicted; // seconds; 0: unknown
+    bool counts;      // something new was tried: it is a round
 };
 
 __attribute__((format(printf, 2, 3))) static void stop(struct loop *loop, const char *format, ...)
@@ -240,8 +241,7 @@ static bool has_time(struct loop *loop, double *left)
 }
 
 // Searches, races what is found with the best version, and records the round.
-static enum kg_status run_round(struct loop *loop, const struct attempt *attempt,
-                                struct kg_error *error)
+static enum kg_status run_round(struct loop *loop, struct attempt *attempt, struct kg_error *error)
 {
     struct kg_build_run *build = loop->build;
     struct kg_request request = build->request;
@@ -266,7 +266,15 @@ static enum kg_status run_round(struct loop *loop, const struct attempt *attempt
     bool complete = challenger->found.complete || challenger->origin != KG_ORIGIN_SEARCH;
     if (challenger->found.ended[0]) // and would end another search
         stop(loop, "the search ended early: %.100s", challenger->found.ended);
-    add_found(build->report, &challenger->found, attempt->change == KG_CHANGE_NONE);
+    const struct kg_found *found = &challenger->found;
+    attempt->counts = attempt->change == KG_CHANGE_NONE || found->fresh + found->fresh_failed > 0 ||
+                      strcmp(challenger->choice, build->plan->choice) != 0;
+    if (!attempt->counts) { // earlier searches have tried all of it
+        kg_flow_plan_free(challenger);
+        add_dead_end(loop, build->plan->choice, attempt->change);
+        return KG_OK;
+    }
+    add_found(build->report, found, attempt->change == KG_CHANGE_NONE);
     build->report->rounds = attempt->number;
     char *base = strdup(build->plan->choice);
     status = challenge(build, attempt, challenger, &won, error);
@@ -341,7 +349,9 @@ static bool may_gain(struct loop *loop, const struct attempt *attempt)
     int rounds = loop->build->request.problem->op->goal.rounds;
     if (has_stopped(loop))
         return false;
-    if (bench->speedup >= bench->goal)
+    if (kg_session_cancelled(loop->build->request.session))
+        stop(loop, "it was cancelled");
+    else if (bench->speedup >= bench->goal)
         stop(loop, "the goal is met");
     else if (attempt->diagnosed.at_limit)
         stop(loop, "no headroom: %s (%s)", attempt->diagnosed.row->name[KG_ENGLISH],
@@ -355,7 +365,7 @@ static bool may_gain(struct loop *loop, const struct attempt *attempt)
 static enum kg_status run_all(struct loop *loop, struct kg_error *error)
 {
     struct kg_build_run *build = loop->build;
-    struct attempt attempt = {.number = 1};
+    struct attempt attempt = {.number = 1, .counts = true};
     const struct kg_bench_result *bench = &build->report->bench;
     enum kg_status status = KG_OK;
     diagnose(build, &attempt);
@@ -365,7 +375,7 @@ static enum kg_status run_all(struct loop *loop, struct kg_error *error)
         status = run_round(loop, &attempt, error);
     build->report->searched = bench->seconds;
     while (status == KG_OK) {
-        attempt.number++;
+        attempt.number += attempt.counts;
         diagnose(build, &attempt);
         if (!may_gain(loop, &attempt))
             break;
