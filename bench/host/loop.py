@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """What do the rounds after the search gain?
 
-    loop.py [--seed S] [--count N] [--rounds R] [--json FILE] [--kernelgen PROGRAM] [--ops FOLDER]
+    loop.py [--device NAME] [--seed S] [--count N] [--rounds R] [--json FILE] [--ops FOLDER]
+            [--kernelgen PROGRAM] [--choices PROGRAM]
 
-Builds N cases on the host with a goal that cannot be met: half of them shipped ops, half definitions of
+Builds N cases with a goal that cannot be met: half of them shipped ops, half definitions of
 several statements, both drawn by the seed (plan_cases.py). The first round of a build is the search of rigor
 'measure' alone. Its result and that of the last round are then raced anew, in one process and alternately, so
 that neither has the luck of having been chosen for a fast sample. A line for each case, then the summary.
@@ -23,6 +24,7 @@ import tempfile
 
 import plan_cases
 
+GPU_SCALE = 4  # of drawn sizes
 NOISE = 0.02  # a race of the same kernels differs by as much
 
 
@@ -51,10 +53,10 @@ def read_rounds(home):
         return [dict(row) for row in records.execute("SELECT * FROM rounds ORDER BY id")]
 
 
-def race(program, case, first, second):
+def race(program, device, case, first, second):
     """Seconds of both choices, timed alternately."""
     dtype = f"T={case.dtype}" if case.dtype else ""
-    done = subprocess.run([program, "--device", "host", "--races", "3", "--json", case.path, case.op, dtype,
+    done = subprocess.run([program, "--device", device, "--races", "3", "--json", case.path, case.op, dtype,
                            case.words(), first, second], capture_output=True, text=True)
     if done.returncode:
         sys.exit(f"{case}: {done.stderr.strip()[:500]}")
@@ -65,8 +67,8 @@ def race(program, case, first, second):
 def measure(options, case, folder, number):
     case = with_goal(case, options.rounds, folder, number)
     home = os.path.join(folder, f"home{number}")
-    done = subprocess.run([options.kernelgen, "build", *case.options(), "--device", "host", "--rigor", "measure",
-                           "--json"], env={**os.environ, "KERNELGEN_HOME": home}, capture_output=True, text=True)
+    done = subprocess.run([options.kernelgen, "build", *case.options(), "--device", options.device, "--rigor",
+                           "measure", "--json"], env={**os.environ, "KERNELGEN_HOME": home}, capture_output=True, text=True)
     if not done.stdout.startswith("{"):
         return {"case": str(case), "error": done.stderr.strip()[:300]}
     built, rounds = json.loads(done.stdout), read_rounds(home)
@@ -77,15 +79,17 @@ def measure(options, case, folder, number):
             "kept": [r["kind"] for r in later if r["kept"]], "tried": [search["tried"],
             sum(r["tried"] for r in later)], "stopped": built["stopped"], "ratio": 1.0}
     if searched != built["choice"]:
-        before, after = race(options.choices, case, searched, built["choice"])
+        before, after = race(options.choices, options.device, case, searched, built["choice"])
         line["ratio"] = before / after
     return line
 
 
 def choose_cases(options, folder):
-    shipped = list(plan_cases.shipped_cases(options.kernelgen, options.ops))
+    on_host = options.device == "host"
+    shipped = list(plan_cases.shipped_cases(options.kernelgen, options.ops, fit=on_host))
     random.Random(options.seed).shuffle(shipped)
-    drawn = plan_cases.drawn_cases(options.kernelgen, options.seed, options.count // 2, folder)
+    drawn = plan_cases.drawn_cases(options.kernelgen, options.seed, options.count // 2, folder,
+                                    scale=1 if on_host else GPU_SCALE)
     return shipped[:options.count - options.count // 2] + list(drawn)
 
 
@@ -107,9 +111,10 @@ def main():
     parser.add_argument("--rounds", type=int, default=8)
     parser.add_argument("--json")
     parser.add_argument("--kernelgen", default=str(root / "build/dev/kernelgen"))
+    parser.add_argument("--choices", default=str(root / "build/dev/bench/bench_choices"))
+    parser.add_argument("--device", default="host")
     parser.add_argument("--ops", default=str(root / "ops"))
     options = parser.parse_args()
-    options.choices = str(pathlib.Path(options.kernelgen).resolve().parent / "bench/bench_choices")
     lines = []
     with tempfile.TemporaryDirectory() as folder:
         for number, case in enumerate(choose_cases(options, folder)):

@@ -91,14 +91,15 @@ def fit_sizes(kernelgen, case):
     return True
 
 
-def shipped_cases(kernelgen, folder, narrow="f16"):
+def shipped_cases(kernelgen, folder, narrow="f16", fit=True):
+    """Without `fit`, sizes are those of the goals."""
     for name in sorted(os.listdir(folder)):
         path = os.path.join(folder, name)
         for op, dtypes, rows in read_ops(path) if name.endswith(".kg") else ():
             wide = "f32" if "f32" in dtypes else dtypes[0]
             for dtype in [wide] + ([narrow] if narrow in dtypes and narrow != wide else []):
                 case = Case(path, op, dtype, dict(rows[0]))
-                if fit_sizes(kernelgen, case):
+                if not fit or fit_sizes(kernelgen, case):
                     yield case
 
 
@@ -166,14 +167,15 @@ TEMPLATES = {
 RANGES = {"M": (16, 1024), "K": (32, 1024), "N": (32, 1024), "L": (16, 512), "R": (4, 32)}
 
 
-def draw_size(random_, name):
-    low, high = RANGES[name]
+def draw_size(random_, name, scale):
+    low, high = (scale * end for end in RANGES[name])
     size = int(round(low * (high / low) ** random_.random()))
     return size if random_.random() < 0.4 else max(low, size // 16 * 16)  # aligned and odd ones
 
 
-def drawn_cases(kernelgen, seed, count, folder):
-    """Writes the definitions into the folder. The first of them take every template once."""
+def drawn_cases(kernelgen, seed, count, folder, scale=1):
+    """Writes the definitions into the folder. The first of them take every template once. Sizes are
+    `scale` times those for a host."""
     random_ = random.Random(seed)
     names = list(TEMPLATES)
     random_.shuffle(names)
@@ -187,6 +189,6 @@ def drawn_cases(kernelgen, seed, count, folder):
             file.write(f"op {name}({inputs}) -> ({outputs})\nwhere T in f16 bf16 f32\n{{\n{body}\n}}\n")
         used = [size for size in RANGES if re.search(rf"\b{size}\b", inputs)]
         case = Case(path, name, random_.choice(["f32", "f32", "f16", "bf16"]), {})
-        while not case.sizes or not LEAST_DRAWN <= work_of(kernelgen, case) <= MOST_DRAWN:
-            case.sizes = {size: draw_size(random_, size) for size in used}
+        while not case.sizes or not LEAST_DRAWN <= work_of(kernelgen, case) / scale**3 <= MOST_DRAWN:
+            case.sizes = {size: draw_size(random_, size, scale) for size in used}
         yield case

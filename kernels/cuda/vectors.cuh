@@ -147,6 +147,55 @@ KG_INLINE kg_vec<T, N> kg_load_vec_stream(const T *from)
     return v;
 }
 
+#if __CUDA_ARCH__ >= 800
+// Loads that the L2 evicts first: what other kernels wrote stays there instead, and need not go to
+// memory while this one runs.
+KG_INLINE uint32_t kg_read_evict_first(const uint32_t *from, uint64_t policy)
+{
+    uint32_t word;
+    asm("ld.global.nc.L2::cache_hint.u32 %0, [%1], %2;" : "=r"(word) : "l"(from), "l"(policy));
+    return word;
+}
+
+KG_INLINE uint2 kg_read_evict_first(const uint2 *from, uint64_t policy)
+{
+    uint2 word;
+    asm("ld.global.nc.L2::cache_hint.v2.u32 {%0, %1}, [%2], %3;"
+        : "=r"(word.x), "=r"(word.y)
+        : "l"(from), "l"(policy));
+    return word;
+}
+
+KG_INLINE uint4 kg_read_evict_first(const uint4 *from, uint64_t policy)
+{
+    uint4 word;
+    asm("ld.global.nc.L2::cache_hint.v4.u32 {%0, %1, %2, %3}, [%4], %5;"
+        : "=r"(word.x), "=r"(word.y), "=r"(word.z), "=r"(word.w)
+        : "l"(from), "l"(policy));
+    return word;
+}
+#endif
+
+// For data that is read once and not written while the kernel runs, and is more than the L2 holds.
+template <int N, typename T>
+KG_INLINE kg_vec<T, N> kg_load_vec_evict_first(const T *from)
+{
+#if __CUDA_ARCH__ >= 800
+    typedef typename kg_word<N * sizeof(T)>::type word;
+    if constexpr (sizeof(word) >= sizeof(uint32_t)) {
+        uint64_t policy;
+        asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+        kg_vec<T, N> v;
+#pragma unroll
+        for (int i = 0; i < (int)(sizeof v / sizeof(word)); i++)
+            reinterpret_cast<word *>(&v)[i] =
+                kg_read_evict_first(reinterpret_cast<const word *>(from) + i, policy);
+        return v;
+    }
+#endif
+    return kg_load_vec<N>(from);
+}
+
 KG_INLINE uint32_t kg_shared_address(const void *shared)
 {
     return (uint32_t)__cvta_generic_to_shared(shared);

@@ -29,6 +29,7 @@ struct kg_cuda_memory_work {
     double accesses;   // loads and stores of a thread
     double moved;      // bytes that these move
     bool streamed;     // by accesses that caches are told not to keep
+    double evicted;    // bytes of the first kind that the L2 is told to evict first
     double steps;      // other instructions of a thread,
     double specials;   // and calls of transcendental functions
 };
@@ -72,5 +73,9 @@ struct kg_cuda_rule {
 // Makes `config` the best if it is the first, or is expected to take less than that share. False:
 // it is not valid.
 bool kg_cuda_rule_try(struct kg_cuda_rule *rule, const struct kg_config *config);
+// The same with the best config and one parameter's value by which loads are evicted first from the
+// L2, if `bytes` that are read are more than it holds.
+void kg_cuda_rule_try_evicting(struct kg_cuda_rule *rule, int parameter, int64_t value,
+                               double bytes);
 
 #endif

@@ -10,6 +10,10 @@
 static const char mean_of_rows[] =
     "op m(x: T[P, D]) -> (y: T[P, D]) where T in f16 f32 "
     "{ s[p] = mean(d) x[p, d] * x[p, d]\n y[p, d] = x[p, d] * s[p] }";
+static const char sum_of_rows[] =
+    "op s(x: T[P, D]) -> (y: T[P]) where T in f16 f32 { y[p] = sum(d) x[p, d] }";
+static const char sum_of_columns[] =
+    "op s(x: T[P, D]) -> (y: T[D]) where T in f16 f32 { y[d] = sum(p) x[p, d] }";
 static const char add[] = "op a(x: T[P, D], v: T[D]) -> (y: T[P, D]) where T in f16 f32 "
                           "{ y[p, d] = x[p, d] + v[d] }";
 
@@ -101,5 +105,36 @@ static void units_have_limits(void)
     CHECK(kg_cuda_memory_resident(&work, &facts) == 32);
 }
 
+static bool evicts(const char *text, const char *sizes)
+{
+    struct kg_device_facts facts = describe("h100");
+    struct made made = make(text, sizes);
+    struct kg_choice choice;
+    struct kg_text words = {0};
+    CHECK_STATUS(made.status, KG_OK, &made.error);
+    if (made.status == KG_OK) {
+        kg_choice_guess(made.problem, &facts, &kg_target_cuda, &choice);
+        kg_choice_print(&choice, &words);
+    }
+    bool found = strstr(kg_text_string(&words), "evict=1") != NULL;
+    kg_text_free(&words);
+    unmake(&made);
+    return found;
+}
+
+// Of what is read once, and is more than the L2 holds, but not many times more.
+static void reductions_spare_the_l2(void)
+{
+    static const char *const texts[] = {sum_of_rows, sum_of_columns};
+    for (int i = 0; i < 2; i++) {
+        CHECK(evicts(texts[i], "P=8192 D=4096 T=f16"));
+        CHECK(evicts(texts[i], "P=8192 D=4096 T=f32"));
+        CHECK(!evicts(texts[i], "P=2048 D=4096 T=f16"));
+        CHECK(!evicts(texts[i], "P=65536 D=4096 T=f16"));
+    }
+    // Results as large as what is read take the place of what other kernels wrote.
+    CHECK(!evicts(mean_of_rows, "P=8192 D=4096 T=f16"));
+}
+
 TEST_MAIN(short_rows_share_blocks, few_short_rows_have_few_threads, times_follow_memory,
-          units_have_limits)
+          units_have_limits, reductions_spare_the_l2)

@@ -61,7 +61,7 @@ static void space(const struct kg_match *match, struct kg_space *space)
     kg_space_add(space, "threads", KG_CHANGE_STAGES, 4, (int64_t[]){512, 256, 128, 1024});
     kg_space_add(space, "vector", KG_CHANGE_ACCESS, 5, (int64_t[]){8, 4, 2, 1, 16});
     kg_space_add(space, "rows", KG_CHANGE_BLOCK, 4, (int64_t[]){2, 4, 1, 8});
-    kg_space_add(space, "stream", KG_CHANGE_ACCESS, 2, (int64_t[]){0, 1});
+    kg_space_add(space, "stream", KG_CHANGE_ACCESS, 3, (int64_t[]){0, 1, 2});
     kg_cuda_space_registers(space);
     const struct analysis *analysis = match->analysis;
     bool crosses = analysis->crossing >= 0, rounds = analysis->rounds;
@@ -104,7 +104,7 @@ void kg_cuda_pointwise_plan_make(const struct kg_match *match, const struct kg_c
     plan->threads = (int)config->value[THREADS];
     plan->vector = (int)config->value[VECTOR];
     plan->rows = (int)config->value[ROWS];
-    plan->stream = config->value[STREAM] != 0;
+    plan->stream = (enum kg_cuda_pointwise_stream)config->value[STREAM];
     plan->registers = (int)config->value[REGISTERS];
 }
 
@@ -378,6 +378,9 @@ static void guess(const struct kg_match *match, struct kg_config *config)
             for (*more = least_more; *more <= most_more; *more *= 2)
                 if (function_of(match, &tried) == function)
                     kg_cuda_rule_try(&rule, &tried);
+    if (!tiled && kg_cuda_pointwise_alignment(&plan) != 0)
+        kg_cuda_rule_try_evicting(&rule, STREAM, KG_CUDA_POINTWISE_EVICTING,
+                                  kg_cuda_pointwise_streamed(&plan));
     if (rule.seconds > 0)
         *config = rule.best;
 }

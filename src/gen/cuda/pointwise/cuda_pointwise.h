@@ -8,6 +8,13 @@
 #include "gen/shared/code.h"
 #include "gen/shared/pointwise_chain.h"
 
+// How caches keep what is moved.
+enum kg_cuda_pointwise_stream {
+    KG_CUDA_POINTWISE_USUAL,
+    KG_CUDA_POINTWISE_ONCE,    // as data that is not needed again
+    KG_CUDA_POINTWISE_EVICTING // what is read is evicted first from the L2
+};
+
 struct kg_cuda_pointwise_plan {
     const struct kg_group *group;
     const char *entry;
@@ -17,7 +24,7 @@ struct kg_cuda_pointwise_plan {
     int threads, registers;
     int vector; // elements of a thread's vectors
     int rows;   // vectors of a thread: one below the other or, without rows, side by side
-    bool stream;
+    enum kg_cuda_pointwise_stream stream;
     int tile;   // side of the tiles; 0: none
     int across; // with tiles: their other axis, with all that is merged into it
     int last;   // the length of the last axis, which is counted with the one before; 0: any
@@ -95,6 +102,9 @@ void kg_cuda_pointwise_declare(struct kg_cuda_pointwise_writer *writer, int i);
 void kg_cuda_pointwise_fill(struct kg_cuda_pointwise_writer *writer, int i);
 // Computes the vectors at `first` and stores them.
 void kg_cuda_pointwise_compute(struct kg_cuda_pointwise_writer *writer);
+// Bytes of the tensors that are read in vectors.
+double kg_cuda_pointwise_streamed(const struct kg_cuda_pointwise_plan *plan);
+
 // The body that works in tiles.
 void kg_cuda_pointwise_tiles(struct kg_cuda_pointwise_writer *writer);
 

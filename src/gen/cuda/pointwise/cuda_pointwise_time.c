@@ -55,6 +55,19 @@ static void add_plain_reads(const struct kg_cuda_pointwise_plan *plan, double ve
     }
 }
 
+double kg_cuda_pointwise_streamed(const struct kg_cuda_pointwise_plan *plan)
+{
+    struct kg_cuda_slots slots;
+    double bytes = 0;
+    kg_cuda_pointwise_find_slots(plan, &slots);
+    for (int i = 0; i < slots.count; i++) {
+        const struct kg_tensor *tensor = slots.items[i].access->tensor;
+        if (slots.items[i].moves && slots.items[i].kind == KG_CUDA_SLOT_VECTOR)
+            bytes += bytes_of(tensor) * (double)plan->group->problem->layouts[tensor->id].elements;
+    }
+    return bytes;
+}
+
 // Loads, and what they fill.
 static void add_slots(const struct kg_cuda_pointwise_plan *plan, bool single, double vectors,
                       struct kg_cuda_memory_work *work)
@@ -107,7 +120,9 @@ int kg_cuda_pointwise_work(const struct kg_match *match, const struct kg_config 
         *work = kg_cuda_memory_work_of(&grids.grids[i]);
         work->bytes = kg_cuda_memory_bytes(group);
         work->trips = 1;
-        work->streamed = plan.stream;
+        work->streamed = plan.stream == KG_CUDA_POINTWISE_ONCE;
+        if (plan.stream == KG_CUDA_POINTWISE_EVICTING && i != SINGLE)
+            work->evicted = kg_cuda_pointwise_streamed(&plan);
         add_slots(&plan, i == SINGLE, vectors, work);
         add_plain_reads(&plan, vectors, work);
         for (int k = 0; k < group->count; k++) {

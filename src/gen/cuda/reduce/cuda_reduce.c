@@ -99,6 +99,7 @@ static void configure(struct kg_cuda_reduce_plan *plan, const struct kg_config *
     plan->unroll = (int)config->value[UNROLL];
     plan->split = (int)config->value[SPLIT];
     plan->cluster = config->value[CLUSTER] != 0;
+    plan->evict = config->value[EVICT] != 0;
     plan->registers = (int)config->value[REGISTERS];
 }
 
@@ -287,6 +288,7 @@ static void space(const struct kg_match *match, struct kg_space *space)
     kg_space_add(space, "split", KG_CHANGE_BLOCK, KG_CUDA_REDUCE_SPLITS, kg_cuda_reduce_splits);
     kg_space_add(space, "cluster", KG_CHANGE_BLOCK, kg_cuda_rowwise_blocks(facts) > 1 ? 2 : 1,
                  (int64_t[]){0, 1});
+    kg_space_add_optional(space, "evict", KG_CHANGE_ACCESS, 2, (int64_t[]){0, 1});
     kg_cuda_space_registers(space);
 }
 

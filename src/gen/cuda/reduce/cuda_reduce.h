@@ -28,11 +28,12 @@ struct kg_cuda_reduce_plan {
     int unroll;    // vectors that a thread loads before it computes
     int split;     // blocks that share an output; more than one: their results are folded last
     bool cluster;  // they are a cluster and do so themselves
+    bool evict;    // what is reduced is loaded with evict_first, so other data stays in the L2
     int registers; // at most; 0: as many as the compiler likes
 };
 
 // Parameters of a config.
-enum { COLUMN, THREADS, VECTOR, UNROLL, SPLIT, CLUSTER, REGISTERS };
+enum { COLUMN, THREADS, VECTOR, UNROLL, SPLIT, CLUSTER, EVICT, REGISTERS };
 // Values of SPLIT, from the least to the most.
 enum { KG_CUDA_REDUCE_SPLITS = 14 };
 extern const int64_t kg_cuda_reduce_splits[KG_CUDA_REDUCE_SPLITS];

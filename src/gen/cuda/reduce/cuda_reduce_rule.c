@@ -228,8 +228,12 @@ void kg_cuda_reduce_guess(const struct kg_match *match, struct kg_config *config
     kg_cuda_rule_try(&rule, config);
     // What takes little longer than a launch is too short for what is expected to tell configs
     // apart.
-    if (!config->value[COLUMN] || rule.seconds < LAUNCHES * kg_cuda_reduce_times.launch)
+    const double bytes = kg_cuda_memory_bytes(&match->group);
+    if (!config->value[COLUMN] || rule.seconds < LAUNCHES * kg_cuda_reduce_times.launch) {
+        kg_cuda_rule_try_evicting(&rule, EVICT, 1, bytes);
+        *config = rule.seconds > 0 ? rule.best : *config;
         return;
+    }
     kg_cuda_reduce_plan_make(match, config, &plan);
     kg_cuda_reduce_elements(&plan, &widest, &together);
     int64_t length = kg_cuda_reduce_extent(plan.nest, plan.run, plan.last), vector = ACCESS;
@@ -240,6 +244,7 @@ void kg_cuda_reduce_guess(const struct kg_match *match, struct kg_config *config
     tried.value[CLUSTER] = 0;
     rule.seconds = 0;
     try_blocks(&rule, &tried, vector > 1 ? vector : 2, widest);
+    kg_cuda_rule_try_evicting(&rule, EVICT, 1, bytes);
     if (rule.seconds > 0)
         *config = rule.best;
 }

@@ -17,6 +17,7 @@ enum {
     ROW_CLUSTER,
     ROW_SHARED,
     ROW_STAGED,
+    ROW_EVICT,
     ROW_REGISTERS
 };
 
@@ -32,6 +33,7 @@ struct kg_cuda_rowwise_plan {
     // Rows that a cluster works on at once, for which what all rows share is copied to its shared
     // memory; 0: it works on one, and reads that from memory.
     int staged;
+    bool evict;    // rows are loaded with evict_first, so other data stays in the L2
     int registers; // at most; 0: as many as the compiler likes
 };
 
@@ -72,6 +74,8 @@ struct kg_cuda_streams {
     struct kg_cuda_stream items[KG_CUDA_MOST_STREAMS];
 };
 void kg_cuda_streams_make(const struct kg_rowwise_plan *row, struct kg_cuda_streams *streams);
+// Bytes of the streams that are held.
+double kg_cuda_rowwise_streamed(const struct kg_rowwise_plan *row);
 // The stream of a read, or -1: it is a plain load.
 int kg_cuda_streams_find(const struct kg_cuda_streams *streams, const struct kg_rowwise_plan *row,
                          const struct kg_access *access);

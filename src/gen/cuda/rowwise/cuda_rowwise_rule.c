@@ -212,6 +212,7 @@ void kg_cuda_rowwise_guess(const struct kg_match *match, struct kg_config *confi
             try_shares(&rule, tried, columns, kg_cuda_rowwise_widest(plan), stored, is_costly(plan),
                        rows);
         }
+    kg_cuda_rule_try_evicting(&rule, ROW_EVICT, 1, kg_cuda_rowwise_streamed(plan));
     if (rule.seconds > 0)
         *config = rule.best;
 }

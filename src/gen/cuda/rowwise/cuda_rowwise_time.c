@@ -42,6 +42,20 @@ static struct share share_of(const struct kg_cuda_rowwise_plan *plan, int functi
     return share;
 }
 
+double kg_cuda_rowwise_streamed(const struct kg_rowwise_plan *row)
+{
+    struct kg_cuda_streams streams;
+    double bytes = 0;
+    kg_cuda_streams_make(row, &streams);
+    for (int i = 0; i < streams.count; i++) {
+        const struct kg_tensor *tensor = streams.items[i].access->tensor;
+        if (streams.items[i].held)
+            bytes += (double)row->group->problem->layouts[tensor->id].elements *
+                     kg_dtypes[kg_emit_tensor_dtype(tensor)].bits / 8;
+    }
+    return bytes;
+}
+
 // What is read and written by vectors.
 static void add_streams(const struct kg_cuda_rowwise_plan *plan, const struct share *share,
                         const struct kg_device_facts *facts, struct kg_cuda_memory_work *work)
@@ -199,6 +213,7 @@ int kg_cuda_rowwise_work(const struct kg_match *match, const struct kg_config *c
         work->registers = count_registers(&plan, &share);
         work->limit = plan.registers;
         add_streams(&plan, &share, facts, work);
+        work->evicted = plan.evict ? kg_cuda_rowwise_streamed(&plan.row) : 0;
         add_plain_reads(&plan, &share, work);
         add_statements(&plan, &share, (double)rows * (double)columns, work);
     }
