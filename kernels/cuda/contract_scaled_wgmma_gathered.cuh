@@ -1,12 +1,13 @@
-// The producer of contract_scaled_wgmma_feed.cuh for weights of which each item of the batch chooses
-// one matrix by an index from memory. The maps of weights, scales, zero points and offsets have all
-// matrices, the one of rows has what the batch moves them by.
+// The producer of contract_scaled_wgmma_feed.cuh for weights of which each item of the batch
+// chooses one matrix by an index from memory. The maps of weights, scales, zero points and offsets
+// have all matrices, the one of rows has what the batch moves them by.
 //
 // A gathered job is a job with
 // - rows_box(item), weights_box(item): the last coordinate of an item's boxes in these maps
 
 template <class JOB>
-struct kg_gathered : JOB {};
+struct kg_gathered : JOB {
+};
 
 // An overload for gathered jobs.
 template <class Block, class WEIGHTS, class JOB>

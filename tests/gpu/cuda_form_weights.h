@@ -101,8 +101,7 @@
 #define EXPERTS_OFFSET(run)                                                                        \
     EXPERTS("w: u4[E, K, N], s: T[E, ceil(K/" run "), N], o: T[E, ceil(K/" run "), N]",            \
             "(w[e[b], k, n] * s[e[b], k/" run ", n] + o[e[b], k/" run ", n])")
-#define EXPERTS_COLUMN                                                                             \
-    EXPERTS("w: i8[E, K, N], s: T[E, N]", "(w[e[b], k, n] * s[e[b], n])")
+#define EXPERTS_COLUMN EXPERTS("w: i8[E, K, N], s: T[E, N]", "(w[e[b], k, n] * s[e[b], n])")
 #define EXPERTS_OTHERS                                                                             \
     EXPERTS("f: i8[B], w: u4[E, K, N], s: T[E, ceil(K/64), N]",                                    \
             "((w[e[b], k, n] - 8) * s[f[b], k/64, n])")

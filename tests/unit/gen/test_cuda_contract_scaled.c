@@ -57,8 +57,8 @@ static const char definitions[] =
     "          o: T[E, ceil(K/128), N]) -> (y: T[B, J, M, N]) " TYPES
     "{ y[b, j, m, n] = sum(k) x[b, m, k] *\n"
     "  (w[e[b, j], k, n] * s[e[b, j], k/128, n] + o[e[b, j], k/128, n]) }\n"
-    "op expert_lines(x: T[B, M, K], e: i32[B], w: i8[E, N, K], s: T[E, N]) -> (y: T[B, N, M]) " TYPES
-    "{ y[b, n, m] = (sum(k) x[b, m, k] * w[e[b], n, k]) * s[e[b], n] }\n"
+    "op expert_lines(x: T[B, M, K], e: i32[B], w: i8[E, N, K], s: T[E, N]) -> (y: T[B, N, "
+    "M]) " TYPES "{ y[b, n, m] = (sum(k) x[b, m, k] * w[e[b], n, k]) * s[e[b], n] }\n"
     "op others(x: T[B, M, K], e: i32[B], f: i32[B], w: u4[E, K, N], s: T[E, ceil(K/128), N])\n"
     " -> (y: T[B, M, N]) " TYPES
     "{ y[b, m, n] = sum(k) x[b, m, k] * (w[e[b], k, n] * s[f[b], k/128, n]) }\n"
@@ -364,8 +364,8 @@ static const struct {
     {"float_lines", "M=1 N=4096 K=4096 T=bf16 E=f8e5m2", "tile_m=8 tile_n=256 stages=8", 70},
     {"experts", "B=8 M=512 N=4096 K=4096 E=9 T=f16", "tile_m=64 tile_n=256 stages=8", 40},
     {"tokens", "B=9 J=2 M=64 N=4096 K=4096 E=9 T=bf16", "tile_m=64 tile_n=256 stages=6", 50},
-    {"expert_lines", "B=8 M=512 N=4096 K=4096 E=9 T=f16",
-     "tile_m=64 tile_n=256 stages=6 swap=1", 30},
+    {"expert_lines", "B=8 M=512 N=4096 K=4096 E=9 T=f16", "tile_m=64 tile_n=256 stages=6 swap=1",
+     30},
     {"byte_zeros", "M=512 N=4096 K=4096 T=f16 E=u8", "tile_m=64 tile_n=256 stages=6", 60},
     {"byte_zeros", "M=512 N=4096 K=4096 T=bf16 E=i8", "tile_m=128 tile_n=256 stages=4", 86},
 };

@@ -252,8 +252,9 @@ static void emit(struct kg_code *code, const struct kg_cuda_contract_plan *plan)
     kg_code_line(code,
                  "kg_contract_scaled_wgmma<block>(%s, weights, {&map_%d, &map_%d, &map_%d, "
                  "&map_%d, &map_%d, %s}, scratch);",
-                 gathers ? "gathered" : "job", KG_TALL_MAP_ROWS, KG_TALL_MAP_LAST, KG_TALL_MAP_WEIGHTS, KG_TALL_MAP_SCALES,
-                 KG_TALL_MAP_ZEROS, kg_cuda_tall_stages_offsets(plan) ? "&map_5" : "nullptr");
+                 gathers ? "gathered" : "job", KG_TALL_MAP_ROWS, KG_TALL_MAP_LAST,
+                 KG_TALL_MAP_WEIGHTS, KG_TALL_MAP_SCALES, KG_TALL_MAP_ZEROS,
+                 kg_cuda_tall_stages_offsets(plan) ? "&map_5" : "nullptr");
     kg_code_close(code);
     kg_cuda_open_function_with_maps(code, plan->group, plan->entry, KG_TALL_ANY,
                                     KG_TALL_ANY_WARPS * 32, 0, kg_cuda_tall_maps(plan));

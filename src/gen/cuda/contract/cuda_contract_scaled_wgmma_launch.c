@@ -110,8 +110,8 @@ static bool map_weights(const struct kg_cuda_contract_plan *plan, enum kg_contra
     one.contract.axis_count[KG_CONTRACT_BATCH] = 0;
     one.batches = 1;
     int dim = kg_cuda_scaled_gather(plan, element);
-    if (dim < 0 || !kg_cuda_wgmma_map_lines(&one, element, element->tensor, inner, outer, width,
-                                            height, map))
+    if (dim < 0 ||
+        !kg_cuda_wgmma_map_lines(&one, element, element->tensor, inner, outer, width, height, map))
         return false;
     map->shape[2] = layout->shape[dim];
     map->stride[2] = layout->stride[dim] * kg_cuda_scaled_bits(plan) / 8;
