@@ -228,7 +228,8 @@ void kg_cuda_reduce_guess(const struct kg_match *match, struct kg_config *config
     kg_cuda_rule_try(&rule, config);
     // What takes little longer than a launch is too short for what is expected to tell configs
     // apart.
-    const double bytes = kg_cuda_memory_bytes(&match->group);
+    kg_cuda_reduce_plan_make(match, config, &plan);
+    const double bytes = kg_cuda_reduce_streamed(&plan);
     if (!config->value[COLUMN] || rule.seconds < LAUNCHES * kg_cuda_reduce_times.launch) {
         kg_cuda_rule_try_evicting(&rule, EVICT, 1, bytes);
         *config = rule.seconds > 0 ? rule.best : *config;
