@@ -89,4 +89,31 @@
     "where T in f16 bf16\n"                                                                        \
     "{ y[b, m, n] = sum(k) x[b, m, k] * ((w[b, n, k] - 8) * s[b, n, k/32]) }\n"
 
+// Matrices of weights that the batch chooses by an index, as experts are: with zero points, a float
+// offset, scales by column or by an index of their own, adjacent along K, the transposed product;
+// and several for each row.
+#define EXPERTS(rest, formula)                                                                     \
+    "op experts(x: T[B, M, K], e: i32[B], " rest ") -> (y: T[B, M, N]) where T in f16 bf16\n"      \
+    "{ y[b, m, n] = sum(k) x[b, m, k] * " formula " }\n"
+#define EXPERTS_RUNS(run)                                                                          \
+    EXPERTS("w: u4[E, K, N], s: T[E, ceil(K/" run "), N], z: u4[E, ceil(K/" run "), N]",           \
+            "((w[e[b], k, n] - z[e[b], k/" run ", n]) * s[e[b], k/" run ", n])")
+#define EXPERTS_OFFSET(run)                                                                        \
+    EXPERTS("w: u4[E, K, N], s: T[E, ceil(K/" run "), N], o: T[E, ceil(K/" run "), N]",            \
+            "(w[e[b], k, n] * s[e[b], k/" run ", n] + o[e[b], k/" run ", n])")
+#define EXPERTS_COLUMN EXPERTS("w: i8[E, K, N], s: T[E, N]", "(w[e[b], k, n] * s[e[b], n])")
+#define EXPERTS_OTHERS                                                                             \
+    EXPERTS("f: i8[B], w: u4[E, K, N], s: T[E, ceil(K/64), N]",                                    \
+            "((w[e[b], k, n] - 8) * s[f[b], k/64, n])")
+#define EXPERTS_LINES                                                                              \
+    EXPERTS("w: u4[E, N, K], s: T[E, ceil(K/64), N]", "((w[e[b], n, k] - 8) * s[e[b], k/64, n])")
+#define EXPERTS_LEFT                                                                               \
+    "op left(x: T[B, M, K], e: i32[B], w: u4[E, K, N], s: T[E, ceil(K/64), N])\n"                  \
+    " -> (y: T[B, N, M]) where T in f16 bf16\n"                                                    \
+    "{ y[b, n, m] = sum(k) x[b, m, k] * ((w[e[b], k, n] - 8) * s[e[b], k/64, n]) }\n"
+#define EXPERTS_OF_TOKENS                                                                          \
+    "op tokens(x: T[M, K], e: i32[M, J], w: u4[E, K, N], s: T[E, ceil(K/128), N])\n"               \
+    " -> (y: T[M, J, N]) where T in f16 bf16\n"                                                    \
+    "{ y[m, j, n] = sum(k) x[m, k] * ((w[e[m, j], k, n] - 8) * s[e[m, j], k/128, n]) }\n"
+
 #endif

@@ -139,12 +139,32 @@ static bool deal(const struct kg_nest *nest, const struct factors *factors, unsi
     return least >= 0;
 }
 
+// Output axes that choose one of several matrices of quantised weights by an index from memory:
+// the j of w[e[m, j], k, n]. Where such an axis changes, all of the matrix does, so it is of the
+// batch even if only one operand has it.
+static unsigned choosing_axes(const struct kg_nest *nest, const struct kg_expr *expr)
+{
+    enum { MOST_BITS = 8 };
+    unsigned outputs = (1u << nest->output_axes) - 1, chosen = 0, plain = 0;
+    for (int i = 0; i < expr->argument_count; i++)
+        chosen |= choosing_axes(nest, expr->arguments[i]);
+    if (expr->kind != KG_EXPR_READ ||
+        kg_dtypes[kg_emit_tensor_dtype(expr->tensor)].bits > MOST_BITS)
+        return chosen;
+    unsigned by_index = 0;
+    for (int i = 0; i < expr->argument_count; i++)
+        *(reads_memory(expr->arguments[i]) ? &by_index : &plain) |=
+            axes_of(nest, expr->arguments[i]);
+    return plain & outputs & ~by_index ? chosen | (by_index & outputs & ~plain) : chosen;
+}
+
 static void name_axes(struct kg_contract *contract, const unsigned uses[2])
 {
+    unsigned chosen = choosing_axes(contract->nest, contract->nest->body);
     for (int axis = 0; axis < contract->nest->axis_count; axis++) {
         bool a = uses[0] >> axis & 1, b = uses[1] >> axis & 1;
         enum kg_contract_role role = axis >= contract->nest->output_axes ? KG_CONTRACT_K
-                                     : a == b                            ? KG_CONTRACT_BATCH
+                                     : a == b || chosen >> axis & 1      ? KG_CONTRACT_BATCH
                                      : a                                 ? KG_CONTRACT_M
                                                                          : KG_CONTRACT_N;
         contract->axes[role][contract->axis_count[role]++] = axis;
@@ -328,6 +348,25 @@ bool kg_contract_read(const struct kg_group *group, struct kg_contract *contract
         if (!check_follower(group, i, reason))
             return false;
     return true;
+}
+
+static unsigned batch_axes(const struct kg_contract *contract)
+{
+    unsigned batch = 0;
+    for (int i = 0; i < contract->axis_count[KG_CONTRACT_BATCH]; i++)
+        batch |= 1u << contract->axes[KG_CONTRACT_BATCH][i];
+    return batch;
+}
+
+bool kg_contract_uses_batch(const struct kg_contract *contract, const struct kg_expr *expr)
+{
+    return (axes_of(contract->nest, expr) & batch_axes(contract)) != 0;
+}
+
+bool kg_contract_is_of_batch(const struct kg_contract *contract, const struct kg_expr *expr)
+{
+    return kg_contract_uses_batch(contract, expr) &&
+           (axes_of(contract->nest, expr) & ~batch_axes(contract)) == 0;
 }
 
 bool kg_contract_is_in(const struct kg_group *group)

@@ -9,7 +9,8 @@
 
 // The role of an axis of the nest.
 enum kg_contract_role {
-    KG_CONTRACT_BATCH, // in the output and in both operands, or in neither
+    KG_CONTRACT_BATCH, // in the output and in both operands, or in neither; or an axis that chooses
+                       // a matrix of quantised weights, see contract_operands.c
     KG_CONTRACT_M,     // in the output and in operand A only
     KG_CONTRACT_N,     // in the output and in operand B only
     KG_CONTRACT_K,     // summed over
@@ -49,6 +50,10 @@ struct kg_contract {
 // may be NULL. B is the operand that has the output's last axis, if only one has it.
 bool kg_contract_read(const struct kg_group *group, struct kg_contract *contract,
                       struct kg_text *reason);
+
+// Whether the expression depends on axes of the batch; and on no others.
+bool kg_contract_uses_batch(const struct kg_contract *contract, const struct kg_expr *expr);
+bool kg_contract_is_of_batch(const struct kg_contract *contract, const struct kg_expr *expr);
 
 // Whether some statement of the group alone is a product of two matrices. On devices with matrix
 // units, rowwise families leave such groups to those of products.

@@ -70,8 +70,10 @@ static bool find_bounds(const struct kg_expr *expr, int64_t *least, int64_t *gre
     return llabs(*least) <= LARGEST && llabs(*greatest) <= LARGEST;
 }
 
-// The read of elements of 4 or 8 bits that the expression is; else NULL.
-static const struct kg_access *find_element(const struct kg_nest *nest, const struct kg_expr *expr)
+// The read of elements of 4 or 8 bits that the expression is; else NULL. An index from memory may
+// choose among several matrices of them, one for each item of the batch.
+static const struct kg_access *find_element(const struct kg_contract *contract,
+                                            const struct kg_expr *expr)
 {
     enum { MOST_BITS = 8 };
     if (expr->kind != KG_EXPR_READ || expr->pad)
@@ -79,10 +81,13 @@ static const struct kg_access *find_element(const struct kg_nest *nest, const st
     enum kg_dtype dtype = kg_emit_tensor_dtype(expr->tensor);
     if (kg_dtypes[dtype].bits > MOST_BITS || dtype == KG_BOOL)
         return NULL;
-    const struct kg_access *access = kg_nest_access(nest, expr);
-    for (int dim = 0; dim < access->tensor->rank; dim++)
-        if (!access->map[dim].is_affine)
+    const struct kg_access *access = kg_nest_access(contract->nest, expr);
+    for (int dim = 0; dim < access->tensor->rank; dim++) {
+        const struct kg_affine *map = &access->map[dim];
+        if (!map->is_affine &&
+            !(map->is_gather && kg_contract_is_of_batch(contract, map->subscript)))
             return NULL;
+    }
     return access;
 }
 
@@ -114,7 +119,7 @@ static bool read_element(const struct kg_contract *contract, const struct kg_exp
                          struct kg_scaled_operand *scaled)
 {
     expr = without_casts(expr);
-    const struct kg_access *element = find_element(contract->nest, expr);
+    const struct kg_access *element = find_element(contract, expr);
     if (element && run_of(expr, axis) == 1) {
         scaled->element = element;
         return true;

@@ -15,7 +15,8 @@ struct kg_scaled_zero {
 
 struct kg_scaled_operand {
     const struct kg_access
-        *element;   // affine, of a tensor of integers of 4 or 8 bits, or floats of 8
+        *element;   // of a tensor of integers of 4 or 8 bits, or floats of 8; affine, but for
+                    // subscripts that are gathers by axes of the batch
     int zero_count; // integers that are subtracted or added
     struct kg_scaled_zero zeros[KG_SCALED_ZEROS];
     int64_t least_zero, greatest_zero; // of what is subtracted, less what is added

@@ -227,7 +227,8 @@ static struct place place_of(struct kg_triton_kernel *kernel, const struct kg_ac
 {
     const struct kg_tensor *tensor = access->tensor;
     struct place place = {"0", NULL};
-    bool unproved = !is_inside(kernel->group->problem);
+    bool unproved = !is_inside(kernel->group->problem), small = kernel->small;
+    kernel->small = false; // what is read for a subscript is multiplied by a stride
     for (int dim = 0; dim < tensor->rank; dim++) {
         const struct kg_expr *expr = access->map[dim].subscript;
         const char *subscript = kg_triton_index(kernel, expr);
@@ -251,6 +252,7 @@ static struct place place_of(struct kg_triton_kernel *kernel, const struct kg_ac
                            ? term
                            : kg_triton_format(kernel, "%s + %s", place.offset, term);
     }
+    kernel->small = small;
     return place;
 }
 

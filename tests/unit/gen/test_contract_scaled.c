@@ -132,13 +132,33 @@ static void test_formulas(void)
              (const char *const[]){"B=3 M=2 N=75 K=70", "B=2 M=1 N=300 K=50", NULL}, 5);
 }
 
+// Matrices that items of the batch choose: in any order, some several times, some never; indices
+// beyond the last one are clamped.
+static const char chosen[] =
+    "op chosen(x: T[B, M, K], e: i8[B], w: u4[E, K, N], s: T[E, ceil(K/G), N],\n"
+    "          z: u4[E, ceil(K/G), N]) -> (y: T[B, M, N])\nparam G = 32\nwhere T in f16 bf16\n"
+    "{ y[b, m, n] = sum(k) x[b, m, k] * ((w[e[b], k, n] - z[e[b], k/G, n]) * s[e[b], k/G, n]) }";
+static const char several_chosen[] =
+    "op chosen(x: T[B, K], e: i8[B, M], w: u4[E, N, K], s: T[E, N, ceil(K/G)]) ->\n"
+    "(y: T[B, M, N])\nparam G = 32\nwhere T in f16 bf16\n"
+    "{ y[b, m, n] = sum(k) x[b, k] * ((w[e[b, m], n, k] - 8) * s[e[b, m], n, k/G]) }";
+
+static void test_chosen(void)
+{
+    bench_op(&bench, "contract", chosen, "f16",
+             (const char *const[]){"B=5 M=2 N=75 K=70 E=3", "B=2 M=11 N=300 K=50 E=1", NULL}, 11);
+    bench_op(&bench, "contract", several_chosen, "bf16",
+             (const char *const[]){"B=5 M=2 N=15 K=570 E=3", "B=1 M=3 N=30 K=541 E=9", NULL}, 12);
+}
+
 // What the source of the guess says of the path.
 static bool has_path(const char *text, bool strides)
 {
     struct kg_text source = {0};
     struct kg_config guess;
     bench_define(&bench, text, NULL);
-    struct kg_problem *problem = bench_problem(&bench, "B=2 M=2 N=34 K=64", strides);
+    const char *named = strstr(text, "w: u4[E, ") ? "B=2 M=2 N=34 K=64 E=3" : "B=2 M=2 N=34 K=64";
+    struct kg_problem *problem = bench_problem(&bench, named, strides);
     struct kg_group group = bench_group(problem);
     const struct kg_match *match = kg_match_find(kg_target_family(&kg_target_host, "contract"),
                                                  &group, &bench.device->facts, NULL);
@@ -160,6 +180,8 @@ static void test_choice(void)
     CHECK(has_path(batches, false));
     CHECK(has_path(line_zero, false));
     CHECK(has_path(line_signed, false));
+    CHECK(has_path(chosen, false));
+    CHECK(has_path(several_chosen, false));
     CHECK(!has_path(zero, true));
     // Scales that change with every step of k, runs that end within a word, floats.
     CHECK(!has_path("op each(x: f32[M, K], w: u4[K, N], s: f32[K, N]) -> (y: f32[M, N])\n"
@@ -184,6 +206,7 @@ int main(void)
     test_choice();
     test_widths();
     test_formulas();
+    test_chosen();
     test_lines();
     bench_close(&bench);
     printf("%d checks, %d failed\n", test_checks, test_failures);

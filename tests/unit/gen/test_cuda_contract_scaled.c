@@ -49,6 +49,19 @@ static const char definitions[] =
     "{ y[m, n] = sum(k) x[m, k] * ((w[k, n] - o[n]) * s[n]) }\n"
     "op byte_far(x: T[M, K], w: u8[K, N], s: T[N], z: i8[N]) -> (y: T[M, N]) " TYPES
     "{ y[m, n] = sum(k) x[m, k] * ((w[k, n] - z[n]) * s[n]) }\n"
+    "op experts(x: T[B, M, K], e: i32[B], w: u4[E, K, N], s: T[E, ceil(K/128), N],\n"
+    "           z: u4[E, ceil(K/128), N]) -> (y: T[B, M, N]) " TYPES
+    "{ y[b, m, n] = sum(k) x[b, m, k] *\n"
+    "  ((w[e[b], k, n] - z[e[b], k/128, n]) * s[e[b], k/128, n]) }\n"
+    "op tokens(x: T[B, M, K], e: i32[B, J], w: u4[E, K, N], s: T[E, ceil(K/128), N],\n"
+    "          o: T[E, ceil(K/128), N]) -> (y: T[B, J, M, N]) " TYPES
+    "{ y[b, j, m, n] = sum(k) x[b, m, k] *\n"
+    "  (w[e[b, j], k, n] * s[e[b, j], k/128, n] + o[e[b, j], k/128, n]) }\n"
+    "op expert_lines(x: T[B, M, K], e: i32[B], w: i8[E, N, K], s: T[E, N]) -> (y: T[B, N, "
+    "M]) " TYPES "{ y[b, n, m] = (sum(k) x[b, m, k] * w[e[b], n, k]) * s[e[b], n] }\n"
+    "op others(x: T[B, M, K], e: i32[B], f: i32[B], w: u4[E, K, N], s: T[E, ceil(K/128), N])\n"
+    " -> (y: T[B, M, N]) " TYPES
+    "{ y[b, m, n] = sum(k) x[b, m, k] * (w[e[b], k, n] * s[f[b], k/128, n]) }\n"
     "op plain(x: T[M, K], w: T[K, N]) -> (y: T[M, N]) " TYPES
     "{ y[m, n] = sum(k) x[m, k] * w[k, n] }\n";
 
@@ -208,6 +221,32 @@ static void what_is_launched(void)
     CHECK(grids.map_count == 6 && grids.maps[5].box[0] == 256 && grids.maps[5].shape[1] == 32);
     grids = launches("column_offset", "M=200 N=4096 K=4096 T=f16", "tile_m=64 tile_n=256 stages=6");
     CHECK(grids.map_count == 5 && grids.grids[WGMMA].blocks[0] > 0);
+    // Matrices that the batch chooses from are the last dimension of weights, scales, zero points
+    // and offsets; that of rows has what the batch moves them by.
+    grids = launches("experts", "B=6 M=20 N=4096 K=4096 E=9 T=f16",
+                     "tile_m=24 tile_n=256 stages=8 split_k=1");
+    CHECK(grids.grids[WGMMA].blocks[0] == 96 && grids.grids[ANY].blocks[0] == 0);
+    CHECK(grids.maps[ROWS].shape[2] == 6 && grids.maps[ROWS].stride[2] == 20 * 4096 * 2);
+    CHECK(grids.maps[WEIGHTS].shape[2] == 9 && grids.maps[WEIGHTS].stride[2] == 4096 * 2048);
+    CHECK(grids.maps[SCALES].shape[2] == 9 && grids.maps[SCALES].stride[2] == 32 * 4096 * 2);
+    CHECK(grids.maps[ZEROS].shape[2] == 9 && grids.maps[ZEROS].stride[2] == 32 * 2048);
+    grids = launches("tokens", "B=5 M=1 J=2 N=4096 K=4096 E=9 T=f16",
+                     "tile_m=8 tile_n=256 stages=8 split_k=1");
+    CHECK(grids.grids[WGMMA].blocks[0] == 132 && grids.maps[WEIGHTS].shape[2] == 9);
+    CHECK(grids.maps[ROWS].shape[2] == 5 && grids.maps[ROWS].stride[2] == 4096 * 2);
+    CHECK(grids.map_count == 6 && grids.maps[5].shape[2] == 9);
+    grids = launches("expert_lines", "B=6 M=20 N=4096 K=4096 E=9 T=f16",
+                     "tile_m=24 tile_n=256 stages=6 split_k=1 swap=1");
+    CHECK(grids.grids[WGMMA].blocks[0] == 96 && grids.maps[WEIGHTS].rank == 4 &&
+          grids.maps[WEIGHTS].shape[3] == 9 && grids.maps[WEIGHTS].stride[3] == 4096 * 4096);
+    // Scales that another index chooses are loaded by lanes.
+    grids = launches("others", "B=6 M=20 N=4096 K=4096 E=9 T=f16",
+                     "tile_m=24 tile_n=256 stages=8 split_k=1");
+    CHECK(grids.grids[WGMMA].blocks[0] == 96 && grids.maps[SCALES].rank == 0);
+    // They are never packed: a copy for each item would be too much.
+    grids = launches("experts", "B=6 M=20 N=4104 K=4096 E=9 T=f16",
+                     "tile_m=24 tile_n=256 stages=8 split_k=1");
+    CHECK(grids.grids[WGMMA].blocks[0] == 0 && grids.grids[ANY].blocks[0] > 0);
     // What it cannot load at all, and sums of nothing, are another function's.
     static const char *const others[] = {"M=200 N=4101 K=4096 T=f16", "M=200 N=4096 K=4095 T=f16",
                                          "M=200 N=77 K=33 T=f16", "M=200 N=4096 K=0 T=f16"};
@@ -265,6 +304,12 @@ static void what_the_rule_takes(void)
     check_rule("lines", "M=16 N=28672 K=4096 T=f16 E=u4", &kg_cuda_contract_scaled_wgmma);
     check_rule("float_lines", "M=64 N=4096 K=4096 T=bf16 E=f8e4m3", &kg_cuda_contract_scaled_wgmma);
     check_rule("bytes", "M=0 N=4096 K=4096 T=f16 E=i8", NULL);
+    check_rule("experts", "B=8 M=64 N=4096 K=4096 E=8 T=f16", &kg_cuda_contract_scaled_wgmma);
+    check_rule("experts", "B=64 M=1 N=4096 K=4096 E=64 T=bf16", &kg_cuda_contract_scaled_wgmma);
+    check_rule("tokens", "B=16 M=1 J=2 N=14336 K=4096 E=8 T=f16", &kg_cuda_contract_scaled_wgmma);
+    check_rule("tokens", "B=3 M=1 J=2 N=4104 K=4096 E=8 T=f16", &kg_cuda_contract_scaled);
+    check_rule("expert_lines", "B=8 M=64 N=4096 K=4096 E=8 T=f16", &kg_cuda_contract_scaled_wgmma);
+    check_rule("others", "B=8 M=64 N=4096 K=4096 E=8 T=f16", &kg_cuda_contract_scaled_wgmma);
     // Lanes load whole words where they can.
     static const char *const sizes[] = {"M=1 N=18776 K=15872 T=f16", "M=3 N=2232 K=7584 T=f16",
                                         "M=9 N=1000 K=4096 T=f16", "M=2 N=808 K=30000 T=f16"};
@@ -317,6 +362,10 @@ static const struct {
     {"lines", "M=16 N=4096 K=4096 T=f16 E=i8", "tile_m=16 tile_n=256 stages=8", 36},
     {"float_lines", "M=512 N=4096 K=4096 T=f16 E=f8e4m3", "tile_m=128 tile_n=256 stages=6", 60},
     {"float_lines", "M=1 N=4096 K=4096 T=bf16 E=f8e5m2", "tile_m=8 tile_n=256 stages=8", 70},
+    {"experts", "B=8 M=512 N=4096 K=4096 E=9 T=f16", "tile_m=64 tile_n=256 stages=8", 40},
+    {"tokens", "B=9 J=2 M=64 N=4096 K=4096 E=9 T=bf16", "tile_m=64 tile_n=256 stages=6", 50},
+    {"expert_lines", "B=8 M=512 N=4096 K=4096 E=9 T=f16", "tile_m=64 tile_n=256 stages=6 swap=1",
+     30},
     {"byte_zeros", "M=512 N=4096 K=4096 T=f16 E=u8", "tile_m=64 tile_n=256 stages=6", 60},
     {"byte_zeros", "M=512 N=4096 K=4096 T=bf16 E=i8", "tile_m=128 tile_n=256 stages=4", 86},
 };

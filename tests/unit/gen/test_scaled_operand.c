@@ -88,4 +88,56 @@ static void what_is_recognised(void)
     }
 }
 
-TEST_MAIN(what_is_recognised)
+// Matrices of weights that items of the batch choose by an index from memory: whether the operand
+// is recognised, and the axes of the batch, of rows and of columns.
+static void what_the_batch_chooses(void)
+{
+    static const struct {
+        const char *left, *right;
+        int batch, rows, columns;
+        bool found;
+    } cases[] = {
+        {"y[m, n]", "x[m, k] * (w[e[m], k, n] * c[e[m], n])", 1, 0, 1, true},
+        {"y[m, n]", "x[m, k] * (w[e[m], k, n] * c[m, n])", 1, 0, 1, true},
+        {"y[m, n]", "x[m, k] * w[e[m], k, n]", 1, 0, 1, true},
+        {"z[b, r, n]", "v[b, r, k] * ((w[e[b], k, n] - 8) * c[e[b], n])", 1, 1, 1, true},
+        // Of each token several: the second axis belongs to the batch, too.
+        {"z[m, j, n]", "x[m, k] * (w[a[m, j], k, n] * c[a[m, j], n])", 2, 0, 1, true},
+        {"z[j, r, n]", "x[r, k] * (w[e[j], k, n] * c[e[j], n])", 1, 1, 1, true},
+        // Rows or columns that are gathered one by one are no matrices.
+        {"y[m, n]", "cast(f32, q[e[m], k]) * w[0, k, n]", 0, 1, 1, true},
+        {"y[m, n]", "x[m, k] * w[0, k, e[n]]", 0, 1, 1, false},
+        {"y[m, n]", "x[m, k] * w[0, e[k], n]", 0, 1, 1, false},
+        {"y[m, n]", "x[m, k] * q[e[n], k]", 0, 1, 1, false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[512];
+        snprintf(text, sizeof text,
+                 "op choice(x: f16[M, K], v: f16[M, M, K], w: u4[E, K, N], q: u4[E, K],\n"
+                 "          c: f32[E, N], e: i32[L], a: i32[M, M]) -> (%s: f32[%s])\n"
+                 "{ %s = sum(k) %s }\n",
+                 cases[i].left[0] == 'y' ? "y" : "z", cases[i].left[0] == 'y' ? "M, N" : "M, M, N",
+                 cases[i].left, cases[i].right);
+        struct made made = make(text, "M=8 N=64 K=256 E=8 L=512");
+        CHECK_STATUS(made.status, KG_OK, &made.error);
+        if (made.status == KG_OK) {
+            const struct kg_group group = {made.problem, 0, 1};
+            struct kg_contract contract;
+            struct kg_scaled_operand scaled = {0};
+            CHECK(kg_contract_read(&group, &contract, NULL));
+            bool found = kg_scaled_operand_read(&contract, 1, &scaled, NULL);
+            const int *counts = contract.axis_count;
+            bool fine = found == cases[i].found && counts[KG_CONTRACT_BATCH] == cases[i].batch &&
+                        counts[KG_CONTRACT_M] == cases[i].rows &&
+                        counts[KG_CONTRACT_N] == cases[i].columns;
+            CHECK(fine);
+            if (!fine)
+                fprintf(stderr, "%s: %s, %d axes of the batch, %d of rows, %d of columns\n",
+                        cases[i].right, found ? "found" : "not found", counts[KG_CONTRACT_BATCH],
+                        counts[KG_CONTRACT_M], counts[KG_CONTRACT_N]);
+        }
+        unmake(&made);
+    }
+}
+
+TEST_MAIN(what_is_recognised, what_the_batch_chooses)

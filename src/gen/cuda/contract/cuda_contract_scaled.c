@@ -165,7 +165,7 @@ static double seconds(const struct kg_cuda_contract_plan *plan)
     double of_sm = flying / measured.latency;
     of_sm = of_sm < measured.of_sm ? of_sm : measured.of_sm;
     // What the busiest SM reads, and what the memory delivers to all.
-    double bytes = kg_group_bytes(plan->group),
+    double bytes = kg_cuda_scaled_bytes(plan),
            tiles = (double)kg_ceil_div(kg_cuda_scaled_rows(plan), plan->config.tile_m);
     double weights = (double)plan->config.tile_n * (double)plan->k * kg_cuda_scaled_bits(plan) / 8 /
                      plan->config.split_k;

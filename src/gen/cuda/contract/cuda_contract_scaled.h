@@ -42,12 +42,31 @@ bool kg_cuda_scaled_map_runs(const struct kg_cuda_contract_plan *plan,
                              const struct kg_access *access, int columns, int64_t runs,
                              struct kg_map *map);
 
+// ---- Gathered weights ----
+
+// Whether items of the batch choose their matrices of weights by an index from memory.
+bool kg_cuda_scaled_is_gathered(const struct kg_cuda_contract_plan *plan);
+// The dimension of the weights, or of an array beside them, that is indexed so, if the index is one
+// read and the batch moves no other dimension; else -1.
+int kg_cuda_scaled_gather(const struct kg_cuda_contract_plan *plan, const struct kg_access *access);
+// Whether that is `dim`, and the index and the dimension are those of the weights.
+bool kg_cuda_scaled_shares_gather(const struct kg_cuda_contract_plan *plan,
+                                  const struct kg_access *access, int dim);
+// What the product reads and writes in memory; of gathered weights, all that the batch may choose.
+double kg_cuda_scaled_bytes(const struct kg_cuda_contract_plan *plan);
+// The plan with those axes of the batch only that move the rows.
+void kg_cuda_scaled_batch_of_rows(const struct kg_cuda_contract_plan *plan,
+                                  struct kg_cuda_contract_plan *of_rows);
+
 // ---- Code ----
 
 // Writes the struct ENTRY_weights, see kernels/cuda/contract_scaled.cuh.
 void kg_cuda_scaled_emit_weights(struct kg_code *code, const struct kg_cuda_contract_plan *plan);
 // The type that makes numbers of weights: kernels/cuda/scaled_number.cuh and scaled_bytes.cuh.
 void kg_cuda_scaled_number(struct kg_text *text, const struct kg_cuda_contract_plan *plan);
+// Of gathered weights, the struct ENTRY_boxes: the job, and where tensor maps have what an item
+// needs. See kernels/cuda/contract_scaled_wgmma_gathered.cuh.
+void kg_cuda_scaled_emit_boxes(struct kg_code *code, const struct kg_cuda_contract_plan *plan);
 // Inside a function with the kernel's arguments: declares `job` and `weights`.
 void kg_cuda_scaled_declare(struct kg_code *code, const struct kg_cuda_contract_plan *plan);
 

@@ -85,10 +85,12 @@ static const struct kg_access *adjacent_read(const struct kg_cuda_contract_plan 
         return NULL;
     const struct kg_access *access = kg_nest_access(contract->nest, expr);
     int last = access->tensor->rank - 1, axis = contract->axes[role][count - 1];
-    for (int dim = 0; dim <= last; dim++)
-        if (access->map[dim].is_gather ||
-            kg_expr_uses(access->map[dim].subscript, axis, true) != (dim == last))
+    for (int dim = 0; dim <= last; dim++) {
+        const struct kg_affine *map = &access->map[dim];
+        if ((map->is_gather && !kg_contract_is_of_batch(contract, map->subscript)) ||
+            kg_expr_uses(map->subscript, axis, true) != (dim == last))
             return NULL;
+    }
     const struct kg_expr *subscript = last < 0 ? NULL : access->map[last].subscript;
     return subscript && subscript->kind == KG_EXPR_INDEX &&
                    kg_axes_from_zero(contract->nest->axes[axis])
@@ -194,19 +196,32 @@ bool kg_cuda_scaled_is_whole(const struct kg_cuda_contract_plan *plan, int words
 
 // ---- Arrays with a line for each run ----
 
+// Whether dimension `dim` of an array is the batch, of which one is to be found, or what the batch
+// chooses of the weights.
+static bool is_batch(const struct kg_cuda_contract_plan *plan, const struct kg_access *access,
+                     int dim)
+{
+    const struct kg_contract *contract = &plan->contract;
+    const struct kg_expr *at = access->map[dim].subscript;
+    if (kg_cuda_scaled_is_gathered(plan))
+        return kg_cuda_scaled_shares_gather(plan, access, dim);
+    return at->kind == KG_EXPR_INDEX && contract->axis_count[KG_CONTRACT_BATCH] == 1 &&
+           at->index->id == contract->axes[KG_CONTRACT_BATCH][0] &&
+           kg_axes_from_zero(contract->nest->axes[at->index->id]);
+}
+
 // The dimension of an array whose subscript is the run of K steps; the others are the columns, the
 // last one, and the batch, if there is one. -1: the array is none, NULL included.
 static int find_run_dimension(const struct kg_cuda_contract_plan *plan,
                               const struct kg_access *access)
 {
     const struct kg_contract *contract = &plan->contract;
-    int found = -1, batches = contract->axis_count[KG_CONTRACT_BATCH];
+    int found = -1;
+    bool has_batch = contract->axis_count[KG_CONTRACT_BATCH] == 0;
     for (int dim = 0; access && dim + 1 < access->tensor->rank; dim++) {
         const struct kg_expr *at = access->map[dim].subscript;
-        if (at->kind == KG_EXPR_INDEX && batches == 1 &&
-            at->index->id == contract->axes[KG_CONTRACT_BATCH][0] &&
-            kg_axes_from_zero(contract->nest->axes[at->index->id])) {
-            batches = 0;
+        if (!has_batch && is_batch(plan, access, dim)) {
+            has_batch = true;
             continue;
         }
         bool is_run = at->kind == KG_EXPR_CALL && at->function == KG_FN_DIV &&
@@ -218,7 +233,7 @@ static int find_run_dimension(const struct kg_cuda_contract_plan *plan,
             return -1;
         found = dim;
     }
-    return batches == 0 ? found : -1;
+    return has_batch ? found : -1;
 }
 
 const struct kg_access *kg_cuda_scaled_scales_of_runs(const struct kg_cuda_contract_plan *plan)
@@ -248,16 +263,18 @@ bool kg_cuda_scaled_map_runs(const struct kg_cuda_contract_plan *plan,
     const struct kg_layout *layout = &plan->group->problem->layouts[tensor->id];
     int bits = kg_dtypes[kg_emit_tensor_dtype(tensor)].bits;
     int dim = find_run_dimension(plan, access);
-    int64_t of_batch = 0;
+    int64_t of_batch = 0, batches = plan->batches;
     for (int other = 0; other + 1 < tensor->rank; other++)
         of_batch = other == dim ? of_batch : layout->stride[other] * bits / 8;
+    if (kg_cuda_scaled_is_gathered(plan))
+        batches = layout->shape[kg_cuda_scaled_gather(plan, access)];
     *map = (struct kg_map){
         .tensor = tensor->id,
         .element = UNIT,
         .rank = 3,
         .shape = {kg_ceil_div(kg_cuda_scaled_columns(plan) * bits, 8 * UNIT),
-                  kg_ceil_div(plan->k, kg_cuda_scaled_operand(plan)->group), plan->batches},
-        .stride = {UNIT, layout->stride[dim] * bits / 8, plan->batches > 1 ? of_batch : ACCESS},
+                  kg_ceil_div(plan->k, kg_cuda_scaled_operand(plan)->group), batches},
+        .stride = {UNIT, layout->stride[dim] * bits / 8, batches > 1 ? of_batch : ACCESS},
         .box = {columns * bits / (8 * UNIT), (int)runs, 1},
     };
     return layout->stride[tensor->rank - 1] == 1 && map->stride[1] > 0 && map->stride[2] > 0 &&

@@ -8,6 +8,7 @@
 #include "gen/cuda/cuda_frame.h"
 #include "gen/families.h"
 #include "gen/shared/bound.h"
+#include "gen/skeleton.h"
 
 #include <string.h>
 
@@ -208,8 +209,14 @@ static void emit(struct kg_code *code, const struct kg_cuda_contract_plan *plan)
     struct kg_cuda_contract_plan multiply = *plan;
     struct kg_text *text = code->text;
     long long group = (long long)kg_cuda_scaled_operand(plan)->group;
+    bool gathers = kg_cuda_scaled_is_gathered(plan);
     multiply.waits = true;
     kg_cuda_scaled_emit_weights(code, plan);
+    if (gathers) {
+        kg_text_add(text, kg_skeleton_find("cuda/contract_scaled_wgmma_gathered.cuh"));
+        kg_text_add(text, "\n");
+        kg_cuda_scaled_emit_boxes(code, plan);
+    }
     kg_cuda_wgmma_emit_instruction(
         code, plan,
         &(struct kg_wgmma_instruction){.columns = plan->config.tile_m,
@@ -240,11 +247,14 @@ static void emit(struct kg_code *code, const struct kg_cuda_contract_plan *plan)
                    truth(kg_cuda_tall_stages_offsets(plan)), truth(kg_cuda_scaled_is_lines(plan)),
                    plan->entry);
     kg_code_end(code);
+    if (gathers)
+        kg_code_line(code, "const kg_gathered<%s_boxes> gathered = {{job}};", plan->entry);
     kg_code_line(code,
-                 "kg_contract_scaled_wgmma<block>(job, weights, {&map_%d, &map_%d, &map_%d, "
+                 "kg_contract_scaled_wgmma<block>(%s, weights, {&map_%d, &map_%d, &map_%d, "
                  "&map_%d, &map_%d, %s}, scratch);",
-                 KG_TALL_MAP_ROWS, KG_TALL_MAP_LAST, KG_TALL_MAP_WEIGHTS, KG_TALL_MAP_SCALES,
-                 KG_TALL_MAP_ZEROS, kg_cuda_tall_stages_offsets(plan) ? "&map_5" : "nullptr");
+                 gathers ? "gathered" : "job", KG_TALL_MAP_ROWS, KG_TALL_MAP_LAST,
+                 KG_TALL_MAP_WEIGHTS, KG_TALL_MAP_SCALES, KG_TALL_MAP_ZEROS,
+                 kg_cuda_tall_stages_offsets(plan) ? "&map_5" : "nullptr");
     kg_code_close(code);
     kg_cuda_open_function_with_maps(code, plan->group, plan->entry, KG_TALL_ANY,
                                     KG_TALL_ANY_WARPS * 32, 0, kg_cuda_tall_maps(plan));

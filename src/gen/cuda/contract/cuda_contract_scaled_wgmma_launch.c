@@ -96,16 +96,38 @@ static void map_packed_lines(const struct kg_cuda_contract_plan *plan, int64_t o
     };
 }
 
+// Maps weights with boxes of `width` elements of the map and `height` lines. The last dimension is
+// the batch, or the matrices that it chooses from. Returns false if TMA cannot load them like that.
+static bool map_weights(const struct kg_cuda_contract_plan *plan, enum kg_contract_role inner,
+                        enum kg_contract_role outer, int width, int height, struct kg_map *map)
+{
+    const struct kg_access *element = kg_cuda_scaled_operand(plan)->element;
+    const struct kg_layout *layout = &plan->group->problem->layouts[element->tensor->id];
+    if (!kg_cuda_scaled_is_gathered(plan))
+        return kg_cuda_wgmma_map_lines(plan, element, element->tensor, inner, outer, width, height,
+                                       map);
+    struct kg_cuda_contract_plan one = *plan; // matrix
+    one.contract.axis_count[KG_CONTRACT_BATCH] = 0;
+    one.batches = 1;
+    int dim = kg_cuda_scaled_gather(plan, element);
+    if (dim < 0 ||
+        !kg_cuda_wgmma_map_lines(&one, element, element->tensor, inner, outer, width, height, map))
+        return false;
+    map->shape[2] = layout->shape[dim];
+    map->stride[2] = layout->stride[dim] * kg_cuda_scaled_bits(plan) / 8;
+    return map->stride[2] > 0 &&
+           layout->stride[dim] * kg_cuda_scaled_bits(plan) % (8 * KG_WGMMA_ACCESS) == 0;
+}
+
 // The same of weights in place. Returns false if TMA cannot load them like that.
 static bool map_lines(const struct kg_cuda_contract_plan *plan, struct kg_map *map)
 {
     enum kg_contract_role role = kg_cuda_scaled_weights(plan) ? KG_CONTRACT_N : KG_CONTRACT_M;
-    const struct kg_access *element = kg_cuda_scaled_operand(plan)->element;
     int64_t columns = kg_cuda_scaled_columns(plan);
     struct kg_map flat;
     if (columns % FOUR != 0 || plan->k * kg_cuda_scaled_bits(plan) % (8 * UNIT_BYTES) != 0 ||
-        !kg_cuda_wgmma_map_lines(plan, element, element->tensor, KG_CONTRACT_K, role,
-                                 line_bytes(plan) / UNIT_BYTES, KG_TALL_COLUMNS / FOUR, &flat))
+        !map_weights(plan, KG_CONTRACT_K, role, line_bytes(plan) / UNIT_BYTES,
+                     KG_TALL_COLUMNS / FOUR, &flat))
         return false;
     *map = flat;
     map->rank = 4;
@@ -125,14 +147,12 @@ static bool map_in_place(const struct kg_cuda_contract_plan *plan, struct kg_map
 {
     enum { ACCESS = 16 };
     enum kg_contract_role role = kg_cuda_scaled_weights(plan) ? KG_CONTRACT_N : KG_CONTRACT_M;
-    const struct kg_access *element = kg_cuda_scaled_operand(plan)->element;
     bool fits =
         kg_cuda_scaled_is_lines(plan)
             ? map_lines(plan, &maps[KG_TALL_MAP_WEIGHTS])
             : kg_cuda_scaled_columns(plan) * kg_cuda_scaled_bits(plan) % (8 * ACCESS) == 0 &&
-                  kg_cuda_wgmma_map_lines(plan, element, element->tensor, role, KG_CONTRACT_K,
-                                          LINE / UNIT_BYTES, KG_TALL_DEPTH,
-                                          &maps[KG_TALL_MAP_WEIGHTS]);
+                  map_weights(plan, role, KG_CONTRACT_K, LINE / UNIT_BYTES, KG_TALL_DEPTH,
+                              &maps[KG_TALL_MAP_WEIGHTS]);
     return fits &&
            (!kg_cuda_tall_stages_zeros(plan) ||
             kg_cuda_scaled_map_runs(plan, kg_cuda_scaled_zeros_of_runs(plan), KG_TALL_COLUMNS,
@@ -145,10 +165,13 @@ bool kg_cuda_tall_make_maps(const struct kg_cuda_contract_plan *plan, struct kg_
     enum { ATOM = 64 };
     int rows = 1 - kg_cuda_scaled_weights(plan);
     int last = (int)(kg_cuda_scaled_rows(plan) % plan->config.tile_m);
+    struct kg_cuda_contract_plan of_rows = *plan;
+    if (kg_cuda_scaled_is_gathered(plan))
+        kg_cuda_scaled_batch_of_rows(plan, &of_rows);
     memset(maps, 0, KG_TALL_MAPS * sizeof *maps);
-    if (!kg_cuda_wgmma_map_lines(plan, plan->plain[rows], plan->plain[rows]->tensor, KG_CONTRACT_K,
-                                 rows ? KG_CONTRACT_N : KG_CONTRACT_M, ATOM, plan->config.tile_m,
-                                 &maps[KG_TALL_MAP_ROWS]))
+    if (!kg_cuda_wgmma_map_lines(&of_rows, plan->plain[rows], plan->plain[rows]->tensor,
+                                 KG_CONTRACT_K, rows ? KG_CONTRACT_N : KG_CONTRACT_M, ATOM,
+                                 plan->config.tile_m, &maps[KG_TALL_MAP_ROWS]))
         return false;
     maps[KG_TALL_MAP_LAST] = maps[KG_TALL_MAP_ROWS];
     if (last > 0)
@@ -164,6 +187,8 @@ bool kg_cuda_tall_make_maps(const struct kg_cuda_contract_plan *plan, struct kg_
     *packs = false;
     if (map_in_place(plan, maps))
         return true;
+    if (kg_cuda_scaled_is_gathered(plan)) // a copy for each item would be too much
+        return false;
     maps[KG_TALL_MAP_WEIGHTS] = maps[KG_TALL_MAP_ZEROS] = (struct kg_map){0};
     *packs = !kg_cuda_scaled_is_whole(plan, 1); // else their words are copied
     if (*packs) {

@@ -102,7 +102,7 @@ double kg_cuda_tall_seconds(const struct kg_cuda_contract_plan *plan)
     if (!kg_cuda_tall_make_maps(plan, maps, &packs))
         return 1; // right, and slow
     double of_tile = (double)(kg_cuda_tall_units(plan) * kg_cuda_tall_unit(plan)) / UNIT;
-    double memory = kg_group_bytes(plan->group) / (facts->bandwidth * measured.bandwidth);
+    double memory = kg_cuda_scaled_bytes(plan) / (facts->bandwidth * measured.bandwidth);
     double copying = 1;
     if (maps[KG_TALL_MAP_WEIGHTS].rank == 0)
         memory *= measured.words, copying = measured.copying;
