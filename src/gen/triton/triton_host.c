@@ -22,7 +22,7 @@ void kg_triton_host_size(struct kg_text *text, const struct kg_triton_host *host
         kg_triton_host_size(text, host, expr->arguments[0]);
         kg_text_add(text, ")");
     } else if (expr->function == KG_FN_CEILDIV) {
-        kg_text_add(text, "triton.cdiv(");
+        kg_text_add(text, "_cdiv(");
         kg_triton_host_size(text, host, expr->arguments[0]);
         kg_text_add(text, ", ");
         kg_triton_host_size(text, host, expr->arguments[1]);

@@ -171,11 +171,10 @@ void kg_triton_launch_grid(struct kg_triton_unit *unit, const struct kg_triton_k
     columns &= has_block(kernel, "BLOCK_COLS");
     kg_text_format(text, "%*s%s = lambda meta: (", 4 * level, "", host->grid);
     if (rows)
-        kg_text_format(text, "triton.cdiv(%s, meta[\"BLOCK_ROWS\"]),%s", host->counts[0],
+        kg_text_format(text, "_cdiv(%s, meta[\"BLOCK_ROWS\"]),%s", host->counts[0],
                        columns ? " " : "");
     if (columns)
-        kg_text_format(text, "triton.cdiv(%s, meta[\"BLOCK_COLS\"])%s", host->counts[1],
-                       rows ? "" : ",");
+        kg_text_format(text, "_cdiv(%s, meta[\"BLOCK_COLS\"])%s", host->counts[1], rows ? "" : ",");
     kg_text_add(text, rows || columns ? ")\n" : "1,)\n");
 }
 
