@@ -154,6 +154,14 @@ def _merge(sizes: tuple, *strides: tuple) -> list:
     return merged
 
 
+def _walks(device: torch.device, outer: int, inner: int, *strides: tuple) -> bool:
+    """Whether the last two axes are walked as one though not all inputs have both: where the last
+    one is no whole number of vectors, and each tensor that has both has them one behind another.
+    The compiled kernel is for one length of the last axis. Ascend's compiler refuses quotients."""
+    short = outer > 1 and inner <= 32 and inner % 8 != 0 and device.type != "npu"
+    return short and all(s[0] == s[1] * inner for s in strides)
+
+
 def _step(tensor: torch.Tensor, dim: int, size: int) -> int:
     """The stride along an axis of a merged size: 0 where it has a single value, as a multiple of 16
     lets the compiler load vectors."""

@@ -59,6 +59,35 @@ CASES = [
 ]
 
 
+class Walk(NamedTuple):
+    """Which kernel of add_middle a shape and a layout launch: that which walks the last two axes as one needs them one
+    behind another, and a last axis that is no whole number of vectors."""
+    shape: tuple[int, ...]
+    padded: bool
+    kernel: str
+
+
+WALKS = [Walk((8, 4, 64, 2), False, "_add_middle_walk_kernel"), Walk((8, 4, 64, 31), False, "_add_middle_walk_kernel"),
+         Walk((8, 4, 64, 1), False, "_add_middle_walk_kernel"), Walk((8, 4, 64, 2), True, "_add_middle_kernel"),
+         Walk((8, 4, 64, 8), False, "_add_middle_kernel"), Walk((8, 4, 64, 33), False, "_add_middle_kernel"),
+         Walk((8, 4, 1, 2), False, "_add_middle_kernel")]
+
+
+def wrong_walks(module) -> list[str]:
+    import launches
+    import torch
+    found = []
+    recorded = launches.record(module)
+    for case in WALKS:
+        recorded.clear()
+        x = torch.empty(*case.shape[:3], case.shape[3] + 1)[..., :-1] if case.padded else torch.empty(case.shape)
+        module.add_middle(x, torch.empty(case.shape[1], case.shape[3]))
+        names = [launch.kernel.fn.__name__ for launch in recorded]
+        if names != [case.kernel]:
+            found.append(f"add_middle {case.shape}{' padded' if case.padded else ''}: {names}")
+    return found
+
+
 def wrong(module, definition: definitions.Definition, case: Case) -> list[str]:
     import launches
     from vector_loads import inputs_of
@@ -98,7 +127,13 @@ def main() -> int:
             failures += bool(reasons)
             if reasons:
                 print(f"{case.op} {case.sizes} {case.dtype}: {', '.join(reasons)}", flush=True)
-    print(f"{len(cases) - failures} of {len(cases)} cases have as many launches and programs as they should")
+        if not options.op:
+            walks = wrong_walks(load(emit(options.kernelgen, found["add_middle"]), Path(folder), "add_middle_walks"))
+            failures += bool(walks)
+            for reason in walks:
+                print(reason, flush=True)
+    count = len(cases) + (not options.op)
+    print(f"{count - failures} of {count} cases have as many launches and programs as they should")
     return 1 if failures else 0
 
 

@@ -284,7 +284,8 @@ static void launch(const struct kg_triton_product *product, struct kg_triton_uni
                    host->grid, rows, tile, cols, tile, batched ? " * " : "",
                    batched ? kg_text_string(&batch) : "", host->splits);
     kg_triton_launch_call(unit, kernels[PART], 3, KG_TRITON_TUNE_NONE);
-    kg_triton_launch_outputs(unit, kernels[END], product->contract.nest, 3);
+    kg_triton_launch_outputs(unit, kernels[END], product->contract.nest,
+                             product->contract.nest->output_axes - 1, 3);
     text->failed |= batch.failed | depth.failed;
     kg_text_free(&batch);
     kg_text_free(&depth);

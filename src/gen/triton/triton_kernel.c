@@ -205,11 +205,11 @@ void kg_triton_kernel_text(const struct kg_triton_kernel *kernel, const char *co
         for (int i = 0; i < kernel->extent_count && pass == 1; i++)
             add_argument(text, &line, kernel->extents[i].name);
         for (int i = 0; i < problem->op->size_count; i++) {
-            bool is_param = problem->op->sizes[i]->is_param;
-            if (!kernel->uses_size[i] || is_param != (pass == 1))
+            bool constexpr = problem->op->sizes[i]->is_param || kernel->is_constant[i];
+            if (!kernel->uses_size[i] || constexpr != (pass == 1))
                 continue;
             kg_text_cut(&constant, 0);
-            kg_text_format(&constant, "%s%s", kernel->sizes[i], is_param ? ": tl.constexpr" : "");
+            kg_text_format(&constant, "%s%s", kernel->sizes[i], constexpr ? ": tl.constexpr" : "");
             add_argument(text, &line, kg_text_string(&constant));
         }
     }

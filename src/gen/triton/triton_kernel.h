@@ -46,6 +46,11 @@ struct kg_triton_kernel {
     const char *program, *column; // where the tile lies along both dimensions of the grid
     bool uses_column;
 
+    // The last two output axes, walked as one: the name of both together, NULL: they are not; and
+    // the second of them. Its length is a constant of a compiled kernel.
+    const char *walk;
+    int walked;
+
     bool whole;  // reads of integers keep the dtype that they have in memory
     bool native; // reads of floats keep the dtype that they have in memory
     bool small;  // reads of integers are of 32 bits: the values of the formula are known to be few
@@ -60,6 +65,7 @@ struct kg_triton_kernel {
     const char *strides[KG_TRITON_TENSORS][KG_MAX_RANK];
     const char *sizes[KG_MAX_SIZES];
     bool uses_size[KG_MAX_SIZES];
+    bool is_constant[KG_MAX_SIZES]; // sizes as constants of a compiled kernel, as params always are
     int extent_count;
     struct {
         const struct kg_expr *expr; // of sizes, computed by the public function
@@ -135,6 +141,10 @@ void kg_triton_settle(struct kg_triton_kernel *kernel, int position, const char 
 void kg_triton_store(struct kg_triton_kernel *kernel, const char *value, enum kg_type type);
 // A product or sum as an operand of something that binds tighter: in parentheses, if it needs them.
 const char *kg_triton_operand(struct kg_triton_kernel *kernel, const char *text);
+// Whether a read goes along both of two neighbouring axes, of which `inner` is the second, with its
+// whole dimensions as the axes' lengths: `dims` are those.
+bool kg_triton_is_walked(const struct kg_nest *nest, const struct kg_access *access, int inner,
+                         int dims[2]);
 // The condition that the relation of an axis holds; NULL: it has none.
 const char *kg_triton_relation(struct kg_triton_kernel *kernel, const struct kg_index *axis);
 // "a & b"; either may be NULL.

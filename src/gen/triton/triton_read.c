@@ -223,14 +223,34 @@ static bool is_inside(const struct kg_problem *problem)
     return true;
 }
 
+bool kg_triton_is_walked(const struct kg_nest *nest, const struct kg_access *access, int inner,
+                         int dims[2])
+{
+    int found = 0;
+    for (int dim = 0; dim < access->tensor->rank; dim++) {
+        const struct kg_expr *subscript = access->map[dim].subscript;
+        int side = subscript->kind == KG_EXPR_INDEX ? subscript->index->id - inner + 1 : -1;
+        if ((side == 0 || side == 1) && kg_access_covers(nest, access, dim)) {
+            dims[side] = dim;
+            found |= 1 << side;
+        }
+    }
+    return found == 3;
+}
+
 static struct place place_of(struct kg_triton_kernel *kernel, const struct kg_access *access)
 {
     const struct kg_tensor *tensor = access->tensor;
     struct place place = {"0", NULL};
+    int walked[2];
+    bool walks = kernel->walk && kg_triton_is_walked(kernel->nest, access, kernel->walked, walked);
     bool unproved = !is_inside(kernel->group->problem);
     for (int dim = 0; dim < tensor->rank; dim++) {
         const struct kg_expr *expr = access->map[dim].subscript;
-        const char *subscript = kg_triton_index(kernel, expr);
+        if (walks && dim == walked[0])
+            continue;
+        const char *subscript =
+            walks && dim == walked[1] ? kernel->walk : kg_triton_index(kernel, expr);
         bool guarded = (access->read->pad || (unproved && !access->map[dim].is_gather)) &&
                        !kg_access_covers(kernel->nest, access, dim);
         if (guarded) {
@@ -388,13 +408,16 @@ static const char *inlined(struct kg_triton_kernel *kernel, const struct kg_nest
             name, mask ? kg_triton_format(kernel, strchr(mask, '&') ? "(%s)" : "%s", mask) : NULL};
     }
     memcpy(kernel->axes, axes, sizeof axes);
+    const char *walk = kernel->walk;
     bool shared = kernel->shared;
+    kernel->walk = NULL;                                // the maker's axes are others
     for (int axis = 0; axis < nest->axis_count; axis++) // then others need the formula as well
         kernel->shared |= !kg_access_uses(access, axis, axis);
     kernel->nest = maker;
     const char *value = kg_triton_value(kernel, maker->body, maker->body->type);
     kernel->nest = nest;
     kernel->shared = shared;
+    kernel->walk = walk;
     memcpy(kernel->axes, kept, sizeof kept);
     const char *name = kg_triton_fresh(kernel, access->tensor->name);
     kg_triton_line(kernel, "%s = %s", name, value);
@@ -461,10 +484,14 @@ void kg_triton_store(struct kg_triton_kernel *kernel, const char *value, enum kg
     const char *pointer = pointer_of(kernel, tensor), *offset = NULL;
     bool used[KG_MAX_INDICES] = {false};
     for (int dim = 0; dim < nest->output_axes; dim++) {
-        const char *term = kg_triton_format(kernel, "%s * %s", kernel->axes[dim].name,
-                                            stride_of(kernel, tensor, dim));
-        offset = offset ? kg_triton_format(kernel, "%s + %s", offset, term) : term;
         used[dim] = true;
+        if (kernel->walk && dim + 1 == kernel->walked)
+            continue;
+        bool walks = kernel->walk && dim == kernel->walked;
+        const char *term =
+            kg_triton_format(kernel, "%s * %s", walks ? kernel->walk : kernel->axes[dim].name,
+                             stride_of(kernel, tensor, dim));
+        offset = offset ? kg_triton_format(kernel, "%s + %s", offset, term) : term;
     }
     const char *mask = mask_of(kernel, used);
     struct kg_text text = {0};

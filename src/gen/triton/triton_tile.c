@@ -4,6 +4,7 @@
 
 #include "gen/shared/axes.h"
 #include "gen/triton/triton_merge.h"
+#include "gen/triton/triton_walk.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -135,9 +136,7 @@ struct kg_triton_axis kg_triton_tile_columns(struct kg_triton_kernel *kernel,
     return (struct kg_triton_axis){name, inside};
 }
 
-// The output axis along which a transposed read walks memory, while the output is written along the
-// last one; -1: there is none.
-static int turned_axis(const struct kg_group *group, const struct kg_nest *shape)
+int kg_triton_turned_axis(const struct kg_group *group, const struct kg_nest *shape)
 {
     int last = shape->output_axes - 1;
     for (int i = 0; i < group->count && !shape->has_reduce; i++) {
@@ -228,29 +227,41 @@ void kg_triton_launch_call(struct kg_triton_unit *unit, const struct kg_triton_k
 }
 
 void kg_triton_launch_tile(struct kg_triton_unit *unit, const struct kg_triton_kernel *kernel,
-                           const struct kg_nest *nest)
+                           const struct kg_triton_kernel *walk, const struct kg_nest *nest)
 {
+    int last = nest->output_axes - 1;
     const struct kg_triton_host *given = unit->host;
     struct kg_triton_host merged = kg_triton_merge(unit, nest, 0, nest->output_axes - 1);
     unit->host = &merged;
-    kg_triton_launch_outputs(unit, kernel, nest, 1);
+    if (walk) {
+        struct kg_text *proofs = unit->proofs;
+        unit->proofs = NULL; // Ascend devices never run it
+        kg_text_add(unit->launches, "    if ");
+        kg_triton_walk_condition(unit, nest);
+        kg_text_add(unit->launches, ":\n");
+        kg_triton_launch_outputs(unit, walk, nest, last - 1, 2);
+        kg_text_add(unit->launches, "    else:\n");
+        unit->proofs = proofs;
+    }
+    kg_triton_launch_outputs(unit, kernel, nest, last, walk ? 2 : 1);
     unit->host = given;
 }
 
 void kg_triton_launch_outputs(struct kg_triton_unit *unit, const struct kg_triton_kernel *kernel,
-                              const struct kg_nest *nest, int level)
+                              const struct kg_nest *nest, int columns, int level)
 {
     struct kg_text *text = unit->launches;
     const struct kg_triton_host *host = unit->host;
     int last = nest->output_axes - 1, indent = 4 * level;
     const char *rows = host->counts[0], *cols = host->counts[1];
     kg_text_format(text, "%*s%s, %s = ", indent, "", rows, cols);
-    kg_triton_host_product(text, host, nest, 0, last - 1);
+    kg_triton_host_product(text, host, nest, 0, columns - 1);
     kg_text_add(text, ", ");
-    kg_triton_host_product(text, host, nest, last < 0 ? 0 : last, last);
+    kg_triton_host_product(text, host, nest, columns < 0 ? 0 : columns, last);
     kg_text_format(text, "\n%*sif %s and %s:\n%*s    %s = %s(%s, %s, ", indent, "", rows, cols,
                    indent, "", host->tile,
-                   turned_axis(unit->group, nest) < 0 ? "_tile" : "_transpose_tile", rows, cols);
+                   kg_triton_turned_axis(unit->group, nest) < 0 ? "_tile" : "_transpose_tile", rows,
+                   cols);
     kg_triton_add_most(unit, kg_triton_values(kernel), false);
     kg_text_add(text, ")\n");
     kg_triton_launch_grid(unit, kernel, level + 1, true);
@@ -277,7 +288,7 @@ void kg_triton_launch_rows(struct kg_triton_unit *unit, const struct kg_triton_k
 struct kg_triton_tile kg_triton_tile_outputs(struct kg_triton_kernel *kernel,
                                              const struct kg_nest *nest)
 {
-    int last = nest->output_axes - 1, turned = turned_axis(kernel->group, nest);
+    int last = nest->output_axes - 1, turned = kg_triton_turned_axis(kernel->group, nest);
     if (last < 0)
         return (struct kg_triton_tile){"", 0};
     int axes[KG_MAX_INDICES], count = 0;
