@@ -54,6 +54,7 @@ struct kg_triton_kernel {
     bool whole;  // reads of integers keep the dtype that they have in memory
     bool native; // reads of floats keep the dtype that they have in memory
     bool small;  // reads of integers are of 32 bits: the values of the formula are known to be few
+    bool narrow; // integers are computed in 32 bits: see triton_range.h
     bool again;  // a later pass reads the same elements
     bool shared; // what is read is read by other programs as well, whatever its subscripts
 
@@ -114,6 +115,8 @@ void kg_triton_extra(struct kg_triton_kernel *kernel, const char *name, const ch
 // The value of an expression of the current nest, converted to `type`. May write reads in front.
 const char *kg_triton_value(struct kg_triton_kernel *kernel, const struct kg_expr *expr,
                             enum kg_type type);
+// The same in the expression's own type, to be stored alone: integers may be of 32 bits.
+const char *kg_triton_stored(struct kg_triton_kernel *kernel, const struct kg_expr *expr);
 // An index expression as it stands in a subscript, and a size expression; of primary precedence.
 const char *kg_triton_index(struct kg_triton_kernel *kernel, const struct kg_expr *expr);
 // begin and end of an axis; the number of its values.

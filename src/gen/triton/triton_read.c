@@ -310,7 +310,7 @@ static const char *converted(struct kg_triton_kernel *kernel, const struct kg_te
         return loaded;
     if (kernel->whole && !kg_dtypes[dtype].is_float)
         return loaded;
-    if (kernel->small && tensor->compute == KG_TYPE_I64)
+    if ((kernel->small || kernel->narrow) && tensor->compute == KG_TYPE_I64)
         return kg_dtype_is_packed(dtype) ? loaded
                                          : kg_triton_format(kernel, "%s.to(tl.int32)", loaded);
     return kg_triton_format(kernel, "%s.to(%s)", loaded, kg_triton_type(tensor->compute));
@@ -448,9 +448,14 @@ const char *kg_triton_read(struct kg_triton_kernel *kernel, const struct kg_acce
     }
     const char *key = kg_triton_format(kernel, "%s|%s|%s|%s", place.offset, mask ? mask : "", other,
                                        pad ? pad : "");
-    known = find_load(kernel, tensor, key);
+    const char *narrow_key = kg_triton_format(kernel, "%s|narrow", key);
+    known = find_load(kernel, tensor, kernel->narrow ? narrow_key : key);
     if (known)
         return known;
+    known = find_load(kernel, tensor, kernel->narrow ? key : narrow_key);
+    if (known)
+        return kg_triton_format(kernel, "%s.to(%s)", known,
+                                kernel->narrow ? "tl.int32" : "tl.int64");
     const char *value = kg_triton_fresh(kernel, tensor->name);
     const char *loaded =
         converted(kernel, tensor,
@@ -459,7 +464,7 @@ const char *kg_triton_read(struct kg_triton_kernel *kernel, const struct kg_acce
         kg_triton_line(kernel, "%s = tl.where(%s, %s, %s)", value, place.inside, loaded, pad);
     else
         kg_triton_line(kernel, "%s = %s", value, loaded);
-    remember(kernel, tensor, key, value);
+    remember(kernel, tensor, kernel->narrow ? narrow_key : key, value);
     return value;
 }
 
@@ -537,8 +542,10 @@ void kg_triton_element(struct kg_triton_kernel *kernel, int position)
 {
     const struct kg_nest *nest = kg_group_nest(kernel->group, position);
     kernel->nest = nest;
-    kg_triton_settle(kernel, position, kg_triton_value(kernel, nest->body, nest->body->type),
-                     nest->body->type);
+    const char *value = is_read_later(kernel->group, position)
+                            ? kg_triton_value(kernel, nest->body, nest->body->type)
+                            : kg_triton_stored(kernel, nest->body);
+    kg_triton_settle(kernel, position, value, nest->body->type);
 }
 
 void kg_triton_recompute(struct kg_triton_kernel *kernel, int position)
