@@ -168,6 +168,18 @@ def _step(tensor: torch.Tensor, dim: int, size: int) -> int:
     return tensor.stride(dim) if size > 1 else 0
 
 
+def _magic(device: torch.device, index: tl.dtype, divisor: int) -> int | None:
+    """What multiplies a number below 2^31 instead of dividing it: p being 31 + ceil(log2(divisor)),
+    ceil(2^p / divisor) has 32 bits, and its product with the number, shifted by p, is the quotient
+    (Granlund and Montgomery). None: kernels divide, where offsets have 64 bits, and on Ascend,
+    whose compiler knows quotients and remainders. 1 is a constant of a compiled kernel."""
+    if device.type == "npu" or index is tl.int64 or divisor <= 1:
+        return None
+    shift = (divisor - 1).bit_length()
+    # The bit on top makes every argument one of 64 bits.
+    return 1 << 62 | shift - 1 << 32 | -(-(1 << 31 + shift) // divisor)
+
+
 class _Reduction(typing.NamedTuple):
     rows: int
     cols: int

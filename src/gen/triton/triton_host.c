@@ -131,6 +131,13 @@ void kg_triton_host_call(struct kg_text *text, const struct kg_triton_host *host
     add(&call, host->last);
     if (kernel->uses_column)
         add(&call, host->across);
+    for (int i = 0; i < kernel->divisor_count; i++) {
+        kg_text_cut(&argument, 0);
+        kg_text_format(&argument, "_magic(%s, %s, ", host->device, host->index);
+        kg_triton_host_extent(&argument, host, kernel->divisors[i].axis);
+        kg_text_add(&argument, ")");
+        add(&call, kg_text_string(&argument));
+    }
     for (int pass = 0; pass < 2; pass++) {
         for (int i = 0; i < kernel->extent_count && pass == 1; i++) {
             kg_text_cut(&argument, 0);

@@ -72,6 +72,13 @@ struct kg_triton_kernel {
         const struct kg_expr *expr; // of sizes, computed by the public function
         const char *name;
     } extents[16];
+    // Axes whose lengths divide an index, with the names of what multiplies instead: see _quotient
+    // in kernels/triton/values.py.
+    int divisor_count;
+    struct {
+        const struct kg_index *axis;
+        const char *name;
+    } divisors[KG_MAX_INDICES];
     int extra_count;
     struct {
         const char *name, *argument; // in the kernel, and in the public function

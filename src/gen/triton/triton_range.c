@@ -2,8 +2,6 @@
 
 #include "gen/triton/triton_range.h"
 
-#include "analyze/analyze.h"
-
 struct range {
     bool known; // and int32, as everything that it was computed from
     int64_t low, high;
@@ -16,6 +14,14 @@ static struct range between(int64_t low, int64_t high)
     return low < INT32_MIN || high > INT32_MAX ? unknown : (struct range){true, low, high};
 }
 
+static bool has_read(const struct kg_expr *expr)
+{
+    bool found = expr->kind == KG_EXPR_READ;
+    for (int i = 0; i < expr->argument_count; i++)
+        found |= has_read(expr->arguments[i]);
+    return found;
+}
+
 static struct range read_range(const struct kg_expr *read)
 {
     const struct kg_tensor *tensor = read->tensor;
@@ -23,7 +29,7 @@ static struct range read_range(const struct kg_expr *read)
     if (tensor->role != KG_ROLE_INPUT || read->pad || info->is_float)
         return unknown;
     for (int i = 0; i < read->argument_count; i++)
-        if (kg_analyze_reads(read->arguments[i]))
+        if (has_read(read->arguments[i]))
             return unknown;
     if (tensor->type.dtype == KG_BOOL)
         return between(0, 1);

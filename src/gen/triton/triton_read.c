@@ -238,6 +238,27 @@ bool kg_triton_is_walked(const struct kg_nest *nest, const struct kg_access *acc
     return found == 3;
 }
 
+// Whether the subscript is the quotient of an axis by something and the dimension as many times
+// shorter than the axis, so that the quotient lies inside it.
+static bool divides_inside(const struct kg_nest *nest, const struct kg_access *access, int dim)
+{
+    const struct kg_expr *subscript = access->map[dim].subscript, *size = access->tensor->dims[dim];
+    if (subscript->kind != KG_EXPR_CALL || subscript->function != KG_FN_DIV ||
+        subscript->arguments[0]->kind != KG_EXPR_INDEX ||
+        !kg_expr_is_natural(subscript->arguments[1]))
+        return false;
+    const struct kg_index *axis = nest->axes[subscript->arguments[0]->index->id];
+    const struct kg_expr *divisor = subscript->arguments[1], *end = axis->end;
+    if (axis->begin)
+        return false;
+    if (size->kind == KG_EXPR_CALL && size->function == KG_FN_CEILDIV)
+        return kg_size_same(size->arguments[0], end) && kg_size_same(size->arguments[1], divisor);
+    for (int k = 0; k < 2 && end->kind == KG_EXPR_CALL && end->function == KG_FN_MUL; k++)
+        if (kg_size_same(end->arguments[k], divisor) && kg_size_same(end->arguments[1 - k], size))
+            return true;
+    return false;
+}
+
 static struct place place_of(struct kg_triton_kernel *kernel, const struct kg_access *access)
 {
     const struct kg_tensor *tensor = access->tensor;
@@ -252,7 +273,8 @@ static struct place place_of(struct kg_triton_kernel *kernel, const struct kg_ac
         const char *subscript =
             walks && dim == walked[1] ? kernel->walk : kg_triton_index(kernel, expr);
         bool guarded = (access->read->pad || (unproved && !access->map[dim].is_gather)) &&
-                       !kg_access_covers(kernel->nest, access, dim);
+                       !kg_access_covers(kernel->nest, access, dim) &&
+                       !divides_inside(kernel->nest, access, dim);
         if (guarded) {
             if (expr->kind == KG_EXPR_CALL) // it is used three times
                 subscript = named(kernel, tensor, dim, subscript);

@@ -53,6 +53,27 @@ const char *kg_triton_tile_part(struct kg_triton_kernel *kernel, const struct kg
     return kg_triton_format(kernel, "%s * %s + %s", split, kg_triton_operand(kernel, rows), offset);
 }
 
+// The name of what multiplies instead of dividing by the length of an axis; "None" for a length
+// that the compiler knows.
+static const char *divisor_of(struct kg_triton_kernel *kernel, const struct kg_index *axis)
+{
+    const struct kg_expr *end = axis->end;
+    bool known = end->kind == KG_EXPR_NUMBER || (end->size && end->size->is_param) ||
+                 (end->kind == KG_EXPR_SIZE && kernel->is_constant[end->size->id]);
+    if (known && !axis->begin)
+        return "None";
+    for (int i = 0; i < kernel->divisor_count; i++)
+        if (kg_size_same(kernel->divisors[i].axis->end, end) &&
+            kg_size_same(kernel->divisors[i].axis->begin, axis->begin))
+            return kernel->divisors[i].name;
+    if (kernel->divisor_count == KG_MAX_INDICES)
+        return "None";
+    const char *name = kg_triton_fresh(kernel, kg_triton_format(kernel, "%s_magic", axis->name));
+    kernel->divisors[kernel->divisor_count].axis = axis;
+    kernel->divisors[kernel->divisor_count++].name = name;
+    return name;
+}
+
 void kg_triton_tile_split(struct kg_triton_kernel *kernel, const struct kg_nest *nest,
                           const int *axes, int count, const char *linear, const char *inside)
 {
@@ -69,6 +90,25 @@ void kg_triton_tile_split(struct kg_triton_kernel *kernel, const struct kg_nest 
         kg_triton_line(kernel, "%s = %s", name, value);
         kernel->axes[axes[i]] = (struct kg_triton_axis){name, inside};
     }
+}
+
+// The same without masks, by multiplications: fewer instructions, but the compiler sees no longer
+// which values follow each other.
+static void split_by_products(struct kg_triton_kernel *kernel, const struct kg_nest *nest,
+                              const int *axes, int count, const char *linear)
+{
+    for (int i = count - 1; i > 0; i--) {
+        const struct kg_index *axis = nest->axes[axes[i]];
+        const char *extent = kg_triton_extent(kernel, axis), *magic = divisor_of(kernel, axis);
+        const char *rest = kg_triton_fresh(kernel, i > 1 ? "rest" : nest->axes[axes[0]]->name);
+        const char *name = kg_triton_fresh(kernel, axis->name);
+        kg_triton_line(kernel, "%s = _quotient(%s, %s, %s)", rest, linear, extent, magic);
+        kg_triton_line(kernel, "%s = _remainder(%s, %s, %s, %s)", name, linear, rest, extent,
+                       magic);
+        kernel->axes[axes[i]] = (struct kg_triton_axis){name, NULL};
+        linear = rest;
+    }
+    kernel->axes[axes[0]] = (struct kg_triton_axis){linear, NULL};
 }
 
 struct kg_triton_axis kg_triton_tile_dimension(struct kg_triton_kernel *kernel, const char *base,
@@ -95,7 +135,7 @@ void kg_triton_tile_rows_of(struct kg_triton_kernel *kernel, const struct kg_nes
         kg_triton_line(kernel, "%s = %s * BLOCK_ROWS + tl.arange(0, BLOCK_ROWS)", row,
                        kg_triton_program(kernel, 0, true));
         kg_triton_line(kernel, "%s = tl.minimum(%s, %s - 1)[:, None]", row, row, total);
-        kg_triton_tile_split(kernel, nest, axes, count, row, NULL);
+        split_by_products(kernel, nest, axes, count, row);
         return;
     }
     struct kg_triton_axis rows =

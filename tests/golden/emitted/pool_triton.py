@@ -65,6 +65,25 @@ def _place(turn, last, across):
 
 
 @triton.jit
+def _quotient(a, b, magic):
+    """a // b, neither of which is negative. Dividing takes some twenty instructions; the product
+    with what _magic made of b has the quotient in its upper half."""
+    if magic is None:
+        return a // b
+    else:
+        high = tl.umulhi(a.to(tl.uint32), magic.to(tl.uint32))
+        return (high >> ((magic >> 32).to(tl.uint32) & 31)).to(tl.int32)
+
+
+@triton.jit
+def _remainder(a, quotient, b, magic):
+    if magic is None:
+        return a % b
+    else:
+        return a - quotient * b
+
+
+@triton.jit
 def _maximum(a, b):
     return tl.maximum(a, b, propagate_nan=tl.PropagateNan.ALL)
 
@@ -84,10 +103,10 @@ def _first_place(values, places, best, axis: tl.constexpr, keep_dims: tl.constex
     return tl.where(first == behind, -1, first)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["h_magic"])
 def _pool_y_kernel(
-    x_ptr, y_ptr, x_s0, x_s1, x_s2, y_s0, y_s1, y_s2, turns, last, across, N, H, W, h_end,
-    R: tl.constexpr, S: tl.constexpr, INDEX: tl.constexpr, BLOCK_ROWS: tl.constexpr,
+    x_ptr, y_ptr, x_s0, x_s1, x_s2, y_s0, y_s1, y_s2, turns, last, across, h_magic, N, H, W,
+    h_end, R: tl.constexpr, S: tl.constexpr, INDEX: tl.constexpr, BLOCK_ROWS: tl.constexpr,
     BLOCK_COLS: tl.constexpr,
 ):
     """y[n, h, w] = max(r in 0..3) x[n, h*2 + r, w]"""
@@ -95,8 +114,8 @@ def _pool_y_kernel(
         program, program_col = _place(turn, last, across)
         row = program.to(INDEX) * BLOCK_ROWS + tl.arange(0, BLOCK_ROWS)
         row = tl.minimum(row, N * h_end - 1)[:, None]
-        n = row // h_end
-        h = row % h_end
+        n = _quotient(row, h_end, h_magic)
+        h = _remainder(row, n, h_end, h_magic)
         w = (program_col.to(INDEX) * BLOCK_COLS + tl.arange(0, BLOCK_COLS))[None, :]
         w_in = w < W
         total = tl.full([BLOCK_ROWS, BLOCK_COLS], float("-inf"), tl.float32)
@@ -194,10 +213,10 @@ def _pool_place_end_kernel(
         tl.store(place_ptr_1 + n * place_s0, place_1.to(tl.int32).to(tl.int64), mask=n_in)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["h_magic"])
 def _pool_y_f64_kernel(
-    x_ptr, y_ptr, x_s0, x_s1, x_s2, y_s0, y_s1, y_s2, turns, last, across, N, H, W, h_end,
-    R: tl.constexpr, S: tl.constexpr, INDEX: tl.constexpr, BLOCK_ROWS: tl.constexpr,
+    x_ptr, y_ptr, x_s0, x_s1, x_s2, y_s0, y_s1, y_s2, turns, last, across, h_magic, N, H, W,
+    h_end, R: tl.constexpr, S: tl.constexpr, INDEX: tl.constexpr, BLOCK_ROWS: tl.constexpr,
     BLOCK_COLS: tl.constexpr,
 ):
     """y[n, h, w] = max(r in 0..3) x[n, h*2 + r, w]"""
@@ -205,8 +224,8 @@ def _pool_y_f64_kernel(
         program, program_col = _place(turn, last, across)
         row = program.to(INDEX) * BLOCK_ROWS + tl.arange(0, BLOCK_ROWS)
         row = tl.minimum(row, N * h_end - 1)[:, None]
-        n = row // h_end
-        h = row % h_end
+        n = _quotient(row, h_end, h_magic)
+        h = _remainder(row, n, h_end, h_magic)
         w = (program_col.to(INDEX) * BLOCK_COLS + tl.arange(0, BLOCK_COLS))[None, :]
         w_in = w < W
         total = tl.full([BLOCK_ROWS, BLOCK_COLS], float("-inf"), tl.float64)
@@ -456,6 +475,18 @@ def _step(tensor: torch.Tensor, dim: int, size: int) -> int:
     return tensor.stride(dim) if size > 1 else 0
 
 
+def _magic(device: torch.device, index: tl.dtype, divisor: int) -> int | None:
+    """What multiplies a number below 2^31 instead of dividing it: p being 31 + ceil(log2(divisor)),
+    ceil(2^p / divisor) has 32 bits, and its product with the number, shifted by p, is the quotient
+    (Granlund and Montgomery). None: kernels divide, where offsets have 64 bits, and on Ascend,
+    whose compiler knows quotients and remainders. 1 is a constant of a compiled kernel."""
+    if device.type == "npu" or index is tl.int64 or divisor <= 1:
+        return None
+    shift = (divisor - 1).bit_length()
+    # The bit on top makes every argument one of 64 bits.
+    return 1 << 62 | shift - 1 << 32 | -(-(1 << 31 + shift) // divisor)
+
+
 class _Reduction(typing.NamedTuple):
     rows: int
     cols: int
@@ -538,8 +569,9 @@ def pool(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
                         BLOCK_COLS=tile.cols)
                 _tunable(_pool_y_kernel, "BLOCK_ROWS", "BLOCK_COLS")[grid](
                     x, y, x.stride(0), x.stride(1), x.stride(2), y.stride(0), y.stride(1), y.stride(2),
-                    turns, last, across, N, H, W, (((H - R) // S) + 1), R=R, S=S, INDEX=index,
-                    BLOCK_ROWS=tile.rows, BLOCK_COLS=tile.cols, num_warps=tile.warps,
+                    turns, last, across, _magic(device, index, (((H - R) // S) + 1)), N, H, W,
+                    (((H - R) // S) + 1), R=R, S=S, INDEX=index, BLOCK_ROWS=tile.rows,
+                    BLOCK_COLS=tile.cols, num_warps=tile.warps,
                 )
             H_run, W_run = _merge((H, W), (x.stride(1), x.stride(2)))
             rows, cols = N, H_run * W_run
@@ -583,8 +615,9 @@ def pool(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
                         BLOCK_COLS=tile.cols)
                 _tunable(_pool_y_f64_kernel, "BLOCK_ROWS", "BLOCK_COLS")[grid](
                     x, y, x.stride(0), x.stride(1), x.stride(2), y.stride(0), y.stride(1), y.stride(2),
-                    turns, last, across, N, H, W, (((H - R) // S) + 1), R=R, S=S, INDEX=index,
-                    BLOCK_ROWS=tile.rows, BLOCK_COLS=tile.cols, num_warps=tile.warps,
+                    turns, last, across, _magic(device, index, (((H - R) // S) + 1)), N, H, W,
+                    (((H - R) // S) + 1), R=R, S=S, INDEX=index, BLOCK_ROWS=tile.rows,
+                    BLOCK_COLS=tile.cols, num_warps=tile.warps,
                 )
             H_run, W_run = _merge((H, W), (x.stride(1), x.stride(2)))
             rows, cols = N, H_run * W_run
