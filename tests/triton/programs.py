@@ -31,6 +31,7 @@ class Case(NamedTuple):
     most: int = 1 << 30  # and at most as many
     dtype: str = "f16"
     warps: int = 0  # of each program; 0: any number
+    launches: int = 0  # 0: any number
 
 
 CASES = [
@@ -49,6 +50,11 @@ CASES = [
     Case("layer_norm", {"P": 4, "D": 4096}, 4, 4, warps=8),
     # Outputs side by side, too few elements each to be shared.
     Case("sum_first", {"P": 65, "D": 1024}, 64, 64),
+    # Reductions of few elements: one step of one program, or of about as many programs as multiprocessors.
+    Case("bce_with_logits", {"N": 1025}, 1, 1, warps=8, launches=1), Case("sum_all", {"N": 8192}, 1, 1, warps=32, launches=1),
+    Case("bce_with_logits", {"N": 65537}, 1, 256, warps=4, launches=2), Case("sum_last", {"P": 16, "D": 65536}, 16, 256, launches=2),
+    Case("sum_last", {"P": 64, "D": 4096}, 64, 64, warps=16, launches=1),
+    Case("sum_all", {"N": 1 << 24}, 1, 1024, launches=2), Case("sum_last", {"P": 4096, "D": 4096}, 4096, 4096, launches=1),
     # Many elements: 1024 or 2048 a program.
     Case("gelu", {"N": 1 << 24}, 1 << 14, 1 << 14, warps=4),
     Case("add_last", {"P": 131072, "D": 512}, 32768, 32768, warps=8),
@@ -104,6 +110,8 @@ def wrong(module, definition: definitions.Definition, case: Case) -> list[str]:
             found.append(f"{launch.kernel.fn.__name__}: {programs} programs")
         if case.warps and warps != case.warps:
             found.append(f"{launch.kernel.fn.__name__}: {warps} warps")
+    if case.launches and len(recorded) != case.launches:
+        found.append(f"{len(recorded)} launches")
     return found if recorded else ["nothing was launched"]
 
 

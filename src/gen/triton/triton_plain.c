@@ -99,7 +99,7 @@ static void launch(struct kg_triton_unit *unit, const struct kg_triton_kernel *k
                    const struct kg_nest *nest, bool columns)
 {
     if (columns)
-        kg_triton_launch_rows(unit, kernel, nest, nest->output_axes, "_reduce_tile");
+        kg_triton_launch_rows(unit, kernel, nest, nest->output_axes);
     else
         kg_triton_launch_tile(unit, kernel, NULL, nest);
 }

@@ -309,7 +309,7 @@ void kg_triton_launch_outputs(struct kg_triton_unit *unit, const struct kg_trito
 }
 
 void kg_triton_launch_rows(struct kg_triton_unit *unit, const struct kg_triton_kernel *kernel,
-                           const struct kg_nest *nest, int rows, const char *tile)
+                           const struct kg_nest *nest, int rows)
 {
     struct kg_text *text = unit->launches;
     const struct kg_triton_host *host = unit->host;
@@ -317,10 +317,10 @@ void kg_triton_launch_rows(struct kg_triton_unit *unit, const struct kg_triton_k
     kg_triton_host_product(text, host, nest, 0, rows - 1);
     kg_text_add(text, ", ");
     kg_triton_host_extent(text, host, nest->axes[nest->axis_count - 1]);
-    kg_text_format(text, "\n    if %s:\n        %s = %s(%s, %s, ", host->counts[0], host->tile,
-                   tile, host->counts[0], host->counts[1]);
+    kg_text_format(text, "\n    if %s:\n        %s = _reduce_tile(%s, %s, ", host->counts[0],
+                   host->tile, host->counts[0], host->counts[1]);
     kg_triton_add_most(unit, kg_triton_values(kernel), false);
-    kg_text_add(text, ")\n");
+    kg_text_add(text, ", False)\n");
     kg_triton_launch_grid(unit, kernel, 2, false);
     kg_triton_launch_call(unit, kernel, 2, KG_TRITON_TUNE_ALL);
 }

@@ -501,13 +501,26 @@ def _splits(programs: int, cols: int, step: int, most: int) -> int:
     return 1 << (wanted.bit_length() - 1)
 
 
-def _reduce_tile(rows: int, cols: int, most: int, programs: int) -> _Reduction:
+def _reduce_tile(
+    rows: int, cols: int, most: int, programs: int, shared: bool = True
+) -> _Reduction:
     """Blocks of a reduction along memory: up to 2048 elements of a row a step, 16 a thread, and
-    more rows where they are short, unless that leaves a part of the device idle."""
-    share = _share(rows * cols, programs)
+    more rows where they are short, unless that leaves a part of the device idle. Where there are
+    fewer rows than multiprocessors, up to 8192 elements are one step of one program, as a second
+    launch would take longer; of longer rows each program has one step, if two would leave
+    multiprocessors idle. `shared`: whether programs can share a row."""
+    share, processors = _share(rows * cols, programs), programs // 4
     width = min(_power(cols), 2048, most)
+    if rows < processors and cols <= 8192:
+        width = min(_power(cols), most)
+        return _Reduction(1, width, 1, _warps(width, 32))
     height = min(_power(rows), max(min(1024, most, share) // width, 1))
     splits = _splits(_cdiv(rows, height), cols, width, most // height)
+    if shared and rows * splits < processors:
+        parts = max(min(_power(processors) // rows, cols // 256), 1)
+        splits = 1 << (parts.bit_length() - 1)
+        width = min(_power(_cdiv(cols, splits)), 2048)
+        return _Reduction(height, width, splits, _warps(2 * width, 8))
     return _Reduction(height, width, splits, _warps(height * width, 4))
 
 
