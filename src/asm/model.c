@@ -224,7 +224,8 @@ static enum kg_status check(const struct kg_model_launch *launch,
                             "a launch of %lld blocks with %lld bytes of dynamic shared memory",
                             (long long)launch->grid, (long long)launch->dynamic_shared);
     bool sane = is_amount(problem->read_bytes) && is_amount(problem->write_bytes) &&
-                is_amount(problem->flops);
+                is_amount(problem->flops) && is_amount(problem->operations) &&
+                is_amount(problem->specials);
     for (int t = 0; t < problem->trip_count; t++)
         sane = sane && is_amount(problem->trips[t].trips);
     if (!sane)

@@ -70,7 +70,11 @@ struct kg_model_problem {
     double flops;           // at least
     bool on_matrix_units;   // `flops` are a sum of products of
     enum kg_matrix factors; // this format
-    bool warm;              // caches are as the previous run left them
+    // For loops of unknown length, where the definition tells how often its body runs: operations
+    // outside the tensor cores, and transcendental functions. 0: the bytes alone tell.
+    double operations;
+    double specials;
+    bool warm; // caches are as the previous run left them
     const struct kg_model_trips *trips;
     int trip_count;
 };

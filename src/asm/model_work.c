@@ -98,18 +98,44 @@ static void add_blocks(const struct kg_asm_kernel *kernel, const struct weights 
     work->expected.instructions = kg_mix_total(&work->expected.mix);
 }
 
+static double ratio_of(double wanted, double done)
+{
+    return done > 0 ? wanted / done : 0;
+}
+
 // All blocks together must do the problem's work. If a single trip of the unknown loops does less,
-// they run that much more often. 1 if nothing is known.
+// they run that much more often: by whatever tells most, as code does more than it has to rather
+// than less. 1 if nothing is known.
 static double guess_trips(const struct kg_mix *once, const struct kg_model_launch *launch,
                           const struct kg_model_problem *problem)
 {
     double warps = (double)launch->grid * ceil(launch->threads / 32.0);
-    double done = once->tensor_flops * warps, wanted = problem->flops;
+    double done = once->tensor_flops * warps, wanted = problem->flops, threads = 32 * warps;
     if (done <= 0 || !problem->on_matrix_units) {
-        done = (once->bytes[KG_WORK_LOAD_GLOBAL] + once->bytes[KG_WORK_ASYNC_COPY]) * 32 * warps;
+        done = (once->bytes[KG_WORK_LOAD_GLOBAL] + once->bytes[KG_WORK_ASYNC_COPY]) * threads;
         wanted = problem->read_bytes;
     }
-    return done > 0 ? fmin(fmax(wanted / done, 1), KG_MIX_MAX) : 1;
+    double trips = ratio_of(wanted, done);
+    if (once->tensor_flops <= 0)
+        trips = fmax(trips, ratio_of(problem->operations, once->flops * threads));
+    trips = fmax(trips, ratio_of(problem->specials, once->count[KG_WORK_SPECIAL] * threads));
+    return fmin(fmax(trips, 1), KG_MIX_MAX);
+}
+
+// Where the definition tells how much is computed and even that many trips do less, conditional
+// code runs more often than assumed.
+static void scale_to_definition(const struct kg_model_launch *launch,
+                                const struct kg_model_problem *problem,
+                                struct kg_model_share *share)
+{
+    if (problem->operations <= 0 && problem->specials <= 0)
+        return;
+    double more = guess_trips(&share->mix, launch, problem);
+    struct kg_mix mix = {0};
+    kg_mix_add(&mix, &share->mix, more);
+    share->mix = mix;
+    share->stall_cycles *= more;
+    share->instructions *= more;
 }
 
 bool kg_model_weigh(const struct kg_asm_kernel *kernel, const struct kg_model_launch *launch,
@@ -126,6 +152,7 @@ bool kg_model_weigh(const struct kg_asm_kernel *kernel, const struct kg_model_la
         weigh_loops(kernel, problem, guess, weights);
         add_blocks(kernel, weights, work);
     }
+    scale_to_definition(launch, problem, &work->expected);
     drop_guarded(&work->sure.mix);
     kg_arena_free(&scratch);
     return true;

@@ -81,6 +81,10 @@ void kg_text_seconds(struct kg_text *text, double seconds)
     while (i + 1 < sizeof units / sizeof units[0] && seconds / units[i].unit >= 999.5)
         i++;
     double value = seconds / units[i].unit;
+    if (value >= 1e6) { // no time that anything took
+        kg_text_format(text, "%.3g %s", value, units[i].name);
+        return;
+    }
     kg_text_format(text, "%.*f %s",
                    value < 9.995   ? 2
                    : value < 99.95 ? 1

@@ -15,6 +15,7 @@
 #define MUCH_SPILLING 0.05 // of the instructions of a loop
 #define MOSTLY_MEMORY 0.5  // of the bandwidth, from which spills hide behind memory
 #define BUSY 0.6           // share of a pipe below which ncu speaks of latency
+#define CREDIBLE 1.1       // of a pipe: where more is counted, much of that code does not run
 #define BUSY_CALLS 0.3     // the same where the cost of a call is only known roughly
 #define MISSING 0.1      // of the bandwidth that is lost to repeated bytes, from which they matter
 #define BUSY_MEMORY 0.75 // of the bandwidth, from which it is the limit
@@ -158,15 +159,21 @@ static bool is_spilling(struct tree *tree)
     return claim(tree, KG_BOTTLENECK_SPILLS, evidence->seconds * (1 - evidence->spill_share));
 }
 
-// Of the limits other than latency. KG_TERM_MEMORY stands for the bytes that are moved.
+// Of the limits other than latency. KG_TERM_MEMORY stands for the bytes that are moved. Matrix
+// instructions come first where they keep their pipe busy: they are counted for sure, other code
+// only as far as it probably runs.
 static enum kg_term find_busiest(const struct tree *tree, double *share)
 {
     const struct kg_evidence *evidence = tree->evidence;
     enum kg_term busiest = KG_TERM_MEMORY;
+    *share = evidence->term[KG_TERM_TENSOR] / evidence->seconds;
+    if (*share >= BUSY && *share >= tree->memory)
+        return KG_TERM_TENSOR;
     *share = tree->memory;
     for (int i = 0; i < KG_TERM_COUNT; i++) {
         double used = evidence->term[i] / evidence->seconds;
-        if (i == KG_TERM_MEMORY || i == KG_TERM_LATENCY || !(used > *share))
+        if (i == KG_TERM_MEMORY || i == KG_TERM_LATENCY || !(used > *share) ||
+            (!evidence->host && used > CREDIBLE))
             continue;
         busiest = (enum kg_term)i;
         *share = used;
@@ -182,6 +189,19 @@ static bool moves_too_much(struct tree *tree)
         return false;
     say(tree, "moves at least %.3g times the compulsory bytes", excess);
     return claim(tree, KG_BOTTLENECK_LOCALITY, evidence->seconds / excess);
+}
+
+// A product whose arithmetic is the limit, and whose code leaves the matrix units alone.
+static bool lacks_matrix_code(struct tree *tree)
+{
+    const struct kg_evidence *evidence = tree->evidence;
+    if (evidence->host || !evidence->has_code || !evidence->on_matrix_units ||
+        evidence->roofline.memory_bound || evidence->term[KG_TERM_TENSOR] > 0)
+        return false;
+    say(tree, "no matrix instructions");
+    claim(tree, KG_BOTTLENECK_TENSOR, evidence->roofline.seconds);
+    prefer(tree->diagnosed, KG_CHANGE_FORM);
+    return true;
 }
 
 static bool is_pipe_busy(struct tree *tree)
@@ -215,13 +235,6 @@ static bool explain_loss(struct tree *tree)
     const struct kg_evidence *evidence = tree->evidence;
     double share, least = evidence->roofline.seconds;
     find_busiest(tree, &share);
-    if (evidence->on_matrix_units && !evidence->host && evidence->has_code &&
-        evidence->term[KG_TERM_TENSOR] <= 0) {
-        say(tree, "no matrix instructions");
-        claim(tree, KG_BOTTLENECK_TENSOR, least);
-        prefer(tree->diagnosed, KG_CHANGE_FORM);
-        return true;
-    }
     if (!evidence->roofline.memory_bound && evidence->host) {
         if (evidence->vector_bits > 0)
             say(tree, "multiplications of %d bits where %d are possible", evidence->vector_bits,
@@ -251,8 +264,8 @@ static bool explain_loss(struct tree *tree)
 void kg_flow_diagnose(const struct kg_evidence *evidence, struct kg_diagnosed *diagnosed)
 {
     static bool (*const branches[])(struct tree *) = {
-        is_at_roofline, is_launching, has_few_blocks, has_tail,
-        is_spilling,    is_pipe_busy, explain_loss,
+        is_at_roofline, is_launching,      has_few_blocks, has_tail,
+        is_spilling,    lacks_matrix_code, is_pipe_busy,   explain_loss,
     };
     const struct kg_roofline *roofline = &evidence->roofline;
     *diagnosed = (struct kg_diagnosed){

@@ -77,8 +77,7 @@ static double loaded_bytes(const struct kg_asm_kernel *kernel, enum kg_asm_forma
 // Adds one launch. The evidence of blocks and warps is that of the longest launch so far.
 static void add_launch(const struct kg_asm_kernel *kernel, enum kg_asm_format format,
                        const struct kg_gpu *gpu, const struct kg_grid *grid,
-                       const struct kg_model_problem *work, double *longest,
-                       struct kg_evidence *evidence)
+                       struct kg_model_problem *work, double *longest, struct kg_evidence *evidence)
 {
     struct kg_model_launch launch = {
         .grid = grid->blocks[0] * grid->blocks[1] * grid->blocks[2],
@@ -88,7 +87,12 @@ static void add_launch(const struct kg_asm_kernel *kernel, enum kg_asm_format fo
     };
     struct kg_model model;
     evidence->launches++;
-    if (!kernel || kg_model_make(kernel, format, gpu, &launch, work, NULL, &model, NULL) != KG_OK)
+    if (!kernel)
+        return;
+    work->on_matrix_units = kg_model_format(kernel, gpu->sm, &work->factors);
+    enum kg_status status = kg_model_make(kernel, format, gpu, &launch, work, NULL, &model, NULL);
+    *work = (struct kg_model_problem){0}; // the first launch of a kernel does it
+    if (status != KG_OK)
         return;
     evidence->has_code = true;
     add_spills(kernel, evidence);
@@ -108,6 +112,18 @@ static void add_launch(const struct kg_asm_kernel *kernel, enum kg_asm_format fo
     evidence->in_flight_needed = gpu->bandwidth * gpu->sm->latency * 1e-9;
 }
 
+// What the kernel of a group has to do.
+static struct kg_model_problem describe_work(const struct kg_group *group)
+{
+    struct kg_model_problem work = {.write_bytes = kg_group_bytes(group)};
+    for (int i = 0; i < group->count; i++) {
+        work.flops += kg_group_nest(group, i)->operations;
+        work.specials += kg_group_nest(group, i)->transcendentals;
+    }
+    work.operations = work.flops;
+    return work;
+}
+
 static void add_gpu_kernel(const struct kg_plan *plan, int position, const struct kg_gpu *gpu,
                            double *longest, struct kg_evidence *evidence)
 {
@@ -117,7 +133,7 @@ static void add_gpu_kernel(const struct kg_plan *plan, int position, const struc
     struct kg_arena arena = {0};
     struct kg_asm_file file = {0};
     struct kg_grids grids = {0};
-    struct kg_model_problem work = {.write_bytes = kg_group_bytes(&match->group)};
+    struct kg_model_problem work = describe_work(&match->group);
     bool is_read =
         binary->bytes && kg_asm_read(binary->bytes, binary->length, &arena, &file, NULL) == KG_OK;
     match->family->grids(match, &choice->configs[position], &grids);

@@ -433,7 +433,11 @@ bool kg_image_describe(const struct kg_problem *problem, const struct kg_image_p
                      i < problem->op->input_count ? "input" : "output", name, at - begin);
             return true;
         }
-        if (at >= end && at - end < GUARD_BYTES / 2) {
+        if (at == end) {
+            snprintf(text, room, "the first byte past the end of %s", name);
+            return true;
+        }
+        if (at > end && at - end < GUARD_BYTES / 2) {
             snprintf(text, room, "%zu bytes past the end of %s", at - end, name);
             return true;
         }

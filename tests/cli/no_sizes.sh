@@ -6,8 +6,11 @@ for name in $ops; do
     awk '/^goal/ { skips = 1 } !skips { print } skips && /}/ { skips = 0 }' "$file" >plain.kg
     echo "$name: $(kernelgen check plain.kg --op "$name" 2>&1 >document | sed 's/.*given://')"
     grep -q '^op' document || echo "no document"
-    for command in 'verify --effort 0.1 --rigor estimate' 'explain --rigor estimate' \
-        'emit --target host'; do
+    case $name in # compiling and judging takes seconds
+        softmax | matmul | embedding | cumsum | dot | one_hot) verify='verify --effort 0.1 --rigor estimate' ;;
+        *) verify='check' ;;
+    esac
+    for command in "$verify" 'explain --rigor estimate' 'emit --target host'; do
         kernelgen $command plain.kg --op "$name" >out 2>notes || { echo "$command failed"; cat notes; }
         grep -q "sizes chosen for op $name" notes || echo "$command does not say its sizes"
     done

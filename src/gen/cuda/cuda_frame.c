@@ -2,6 +2,8 @@
 
 #include "gen/cuda/cuda_frame.h"
 
+#include "gen/shared/axes.h"
+
 #include "asm/gpu.h"
 #include "gen/arguments.h"
 #include "gen/skeleton.h"
@@ -213,6 +215,26 @@ void kg_cuda_fold(struct kg_text *text, const struct kg_fold *fold, const char *
     kg_cuda_fold_values(text, fold);
     if (fold->is_argument)
         kg_text_format(text, ", %s>", place);
+}
+
+bool kg_cuda_reads_once(const struct kg_nest *nest, const struct kg_access *access)
+{
+    for (int axis = 0; axis < nest->axis_count; axis++)
+        if (!kg_access_uses(access, axis, axis))
+            return false;
+    for (int dim = 0; dim < access->tensor->rank; dim++)
+        if (access->map[dim].is_gather)
+            return false;
+    return !access->read->pad;
+}
+
+double kg_cuda_once_bytes(const struct kg_group *group, const struct kg_nest *nest,
+                          const struct kg_access *access)
+{
+    if (!kg_cuda_reads_once(nest, access))
+        return 0;
+    return (double)group->problem->layouts[access->tensor->id].elements *
+           kg_dtypes[kg_emit_tensor_dtype(access->tensor)].bits / 8;
 }
 
 void kg_cuda_space_registers(struct kg_space *space)

@@ -128,6 +128,32 @@ static void test_unsure(void)
     kg_arena_free(&sample.arena);
 }
 
+// A loop of unknown length runs as often as the definition's operations and functions demand, and
+// conditional code more often than half the time if even that is too little.
+static void test_definition(void)
+{
+    struct sample sample;
+    make(&sample);
+    const double threads = 132 * 128;
+    sample.mixes[BODY].count[KG_WORK_SPECIAL] = 2;
+    sample.mixes[BODY].count[KG_WORK_FMA] = 8;
+    sample.mixes[BODY].flops = 16;
+    double once = model_of(&sample, KG_ASM_CUBIN).expected[KG_TERM_SPECIAL];
+    sample.problem.specials = 2 * 500 * threads;
+    struct kg_model model = model_of(&sample, KG_ASM_CUBIN);
+    CHECK(near(model.expected[KG_TERM_SPECIAL], 500 * once));
+    sample.problem.operations = 16 * 800 * threads;
+    model = model_of(&sample, KG_ASM_CUBIN);
+    CHECK(near(model.expected[KG_TERM_SPECIAL], 800 * once));
+    CHECK(model.term[KG_TERM_SPECIAL] < 2 * once); // the bound knows nothing of it
+    sample.mixes[BODY] = (struct kg_mix){0};
+    sample.mixes[SKIPPED].count[KG_WORK_SPECIAL] = 2;
+    sample.problem = (struct kg_model_problem){.specials = 2 * threads};
+    model = model_of(&sample, KG_ASM_CUBIN);
+    CHECK(near(model.expected[KG_TERM_SPECIAL], once));
+    kg_arena_free(&sample.arena);
+}
+
 static void test_trips(void)
 {
     struct sample sample;
@@ -384,5 +410,6 @@ static void test_priors(void)
         CHECK(kg_model_prior_of(others[o]) == &kg_model_prior);
 }
 
-TEST_MAIN(test_derived, test_priors, test_joined, test_flow, test_pipes, test_unsure, test_trips,
-          test_tensor, test_measured, test_measured_pipes, test_refused, test_coefficients)
+TEST_MAIN(test_derived, test_priors, test_joined, test_flow, test_pipes, test_unsure,
+          test_definition, test_trips, test_tensor, test_measured, test_measured_pipes,
+          test_refused, test_coefficients)

@@ -75,6 +75,7 @@ static void test_seconds(void)
     check_seconds(99.96e-3, "100 ms");
     check_seconds(0.9996, "1.00 s");
     check_seconds(4321, "4321 s");
+    check_seconds(1e300, "1e+300 s");
 }
 
 TEST_MAIN(test_append, test_cut, test_bytes_with_zero, test_sticky, test_seconds)

@@ -105,7 +105,39 @@ static void units_have_limits(void)
     CHECK(kg_cuda_memory_resident(&work, &facts) == 32);
 }
 
-static bool evicts(const char *text, const char *sizes)
+// The rule's choice on an H100.
+static void choose_words(const char *text, const char *sizes, struct kg_text *words)
+{
+    struct kg_device_facts facts = describe("h100");
+    struct made made = make(text, sizes);
+    struct kg_choice choice;
+    CHECK_STATUS(made.status, KG_OK, &made.error);
+    if (made.status == KG_OK) {
+        kg_choice_guess(made.problem, &facts, &kg_target_cuda, &choice);
+        kg_choice_print(&choice, words);
+    }
+    unmake(&made);
+}
+
+// Few rows above many columns: no block waits for another, and every unit has one.
+static void few_rows_are_not_shared(void)
+{
+    static const struct {
+        const char *sizes, *words;
+    } cases[] = {{"P=88 D=10616 T=f16", "threads=128 vector=2 unroll=8 split=1"},
+                 {"P=300 D=4096 T=f16", "threads=512 vector=1 unroll=8 split=1"},
+                 {"P=48 D=5584 T=f32", "threads=128 vector=1 unroll=8 split=1"},
+                 {"P=2500 D=136 T=f32", "split=16"}}; // too few columns for all units
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct kg_text words = {0};
+        choose_words(sum_of_columns, cases[i].sizes, &words);
+        CHECK(strstr(kg_text_string(&words), cases[i].words));
+        kg_text_free(&words);
+    }
+}
+
+// By the rule's choice; `source` is what it emits.
+static bool evicts_into(const char *text, const char *sizes, struct kg_text *source)
 {
     struct kg_device_facts facts = describe("h100");
     struct made made = make(text, sizes);
@@ -115,11 +147,38 @@ static bool evicts(const char *text, const char *sizes)
     if (made.status == KG_OK) {
         kg_choice_guess(made.problem, &facts, &kg_target_cuda, &choice);
         kg_choice_print(&choice, &words);
+        CHECK(choice.matches[0]->family->emit(choice.matches[0], &choice.configs[0], "k", source));
     }
-    bool found = strstr(kg_text_string(&words), "evict=1") != NULL;
+    bool found = strstr(kg_text_string(&words), "evict=1") != NULL ||
+                 strstr(kg_text_string(&words), "stream=2") != NULL;
     kg_text_free(&words);
     unmake(&made);
     return found;
+}
+
+static bool evicts(const char *text, const char *sizes)
+{
+    struct kg_text source = {0};
+    bool found = evicts_into(text, sizes, &source);
+    kg_text_free(&source);
+    return found;
+}
+
+// What several threads read, or rows that a table has anywhere, is kept as usual.
+static void shared_tensors_stay(void)
+{
+    static const char over[] = "op o(x: T[P, D], t: T[D]) -> (y: bool[P, D]) where T in f16 f32 "
+                               "{ y[p, d] = x[p, d] > t[d] }",
+                      gather[] =
+                          "op g(t: T[V, D], i: i64[N]) -> (y: bool[N, D]) where T in f16 f32 "
+                          "{ y[n, d] = t[i[n], d] > 0 }";
+    struct kg_text source = {0};
+    CHECK(evicts_into(over, "P=8192 D=2048 T=f32", &source));
+    CHECK(source.length > 0 && strstr(kg_text_string(&source), "<WHOLE, 0, VECTOR>(t"));
+    CHECK(source.length > 0 && strstr(kg_text_string(&source), "<WHOLE, CACHE, VECTOR>(x"));
+    CHECK(!evicts(over, "P=512 D=2048 T=f32"));
+    CHECK(!evicts(gather, "V=4000000 D=16 N=4000000 T=f32"));
+    kg_text_free(&source);
 }
 
 // Of what is read once, and is more than the L2 holds, but not many times more.
@@ -137,4 +196,4 @@ static void reductions_spare_the_l2(void)
 }
 
 TEST_MAIN(short_rows_share_blocks, few_short_rows_have_few_threads, times_follow_memory,
-          units_have_limits, reductions_spare_the_l2)
+          units_have_limits, few_rows_are_not_shared, reductions_spare_the_l2, shared_tensors_stay)

@@ -102,7 +102,7 @@ void kg_cuda_pointwise_declare(struct kg_cuda_pointwise_writer *writer, int i);
 void kg_cuda_pointwise_fill(struct kg_cuda_pointwise_writer *writer, int i);
 // Computes the vectors at `first` and stores them.
 void kg_cuda_pointwise_compute(struct kg_cuda_pointwise_writer *writer);
-// Bytes of the tensors that are read in vectors.
+// Bytes of the tensors that are read in vectors, and once.
 double kg_cuda_pointwise_streamed(const struct kg_cuda_pointwise_plan *plan);
 
 // The body that works in tiles.

@@ -188,8 +188,10 @@ void kg_cuda_pointwise_fill(struct kg_cuda_pointwise_writer *writer, int i)
     if (slot->kind == KG_CUDA_SLOT_ROUND) {
         kg_text_format(text, "take%d%s = kg_load_vec<LAST>(%s + %s);", i, which, from, at);
     } else if (slot->kind == KG_CUDA_SLOT_VECTOR) {
-        kg_text_format(text, "take%d%s = kg_load_predicated<WHOLE, CACHE, VECTOR>(%s + %s, ", i,
-                       which, from, at);
+        bool again = writer->plan->stream == KG_CUDA_POINTWISE_EVICTING &&
+                     !kg_cuda_reads_once(slot->nest, slot->access);
+        kg_text_format(text, "take%d%s = kg_load_predicated<WHOLE, %s, VECTOR>(%s + %s, ", i, which,
+                       again ? "0" : "CACHE", from, at);
         if (writer->names.contiguous)
             kg_text_add(text, "1");
         else

@@ -60,11 +60,9 @@ double kg_cuda_pointwise_streamed(const struct kg_cuda_pointwise_plan *plan)
     struct kg_cuda_slots slots;
     double bytes = 0;
     kg_cuda_pointwise_find_slots(plan, &slots);
-    for (int i = 0; i < slots.count; i++) {
-        const struct kg_tensor *tensor = slots.items[i].access->tensor;
-        if (slots.items[i].moves && slots.items[i].kind == KG_CUDA_SLOT_VECTOR)
-            bytes += bytes_of(tensor) * (double)plan->group->problem->layouts[tensor->id].elements;
-    }
+    for (int i = 0; i < slots.count; i++)
+        if (slots.items[i].kind == KG_CUDA_SLOT_VECTOR)
+            bytes += kg_cuda_once_bytes(plan->group, slots.items[i].nest, slots.items[i].access);
     return bytes;
 }
 

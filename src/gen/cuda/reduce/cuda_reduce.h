@@ -84,6 +84,8 @@ struct kg_cuda_reduce_streams {
 };
 void kg_cuda_reduce_streams_make(const struct kg_cuda_reduce_plan *plan,
                                  struct kg_cuda_reduce_streams *streams);
+// Bytes of the streams that are read once.
+double kg_cuda_reduce_streamed(const struct kg_cuda_reduce_plan *plan);
 // The stream of what the statement at `position`, which is in place, reads so, or -1.
 int kg_cuda_reduce_find(const struct kg_cuda_reduce_plan *plan,
                         const struct kg_cuda_reduce_streams *streams, int position,

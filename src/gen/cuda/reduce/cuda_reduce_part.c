@@ -183,12 +183,15 @@ static void print_place(struct kg_cuda_reduce_writer *writer,
 
 static void emit_fill(struct kg_cuda_reduce_writer *writer, int i)
 {
+    const struct kg_cuda_reduce_stream *stream = &writer->streams.items[i];
+    const struct kg_nest *nest = kg_group_nest(writer->plan->group, stream->position);
     struct kg_code *code = &writer->code;
     kg_code_open(code, "if constexpr (WHOLE)");
     emit_run_axes(writer, "first", "");
     kg_code_begin(code);
     kg_text_format(code->text, "take%d[vec] = kg_load_vec%s<VECTOR>(", i,
-                   writer->plan->evict ? "_evict_first" : "");
+                   writer->plan->evict && kg_cuda_reads_once(nest, stream->access) ? "_evict_first"
+                                                                                   : "");
     print_place(writer, &writer->streams.items[i]);
     kg_text_add(code->text, ");");
     kg_code_end(code);

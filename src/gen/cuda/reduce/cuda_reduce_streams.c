@@ -65,6 +65,18 @@ void kg_cuda_reduce_streams_make(const struct kg_cuda_reduce_plan *plan,
     }
 }
 
+double kg_cuda_reduce_streamed(const struct kg_cuda_reduce_plan *plan)
+{
+    struct kg_cuda_reduce_streams streams;
+    double bytes = 0;
+    kg_cuda_reduce_streams_make(plan, &streams);
+    for (int i = 0; i < streams.count; i++)
+        bytes +=
+            kg_cuda_once_bytes(plan->group, kg_group_nest(plan->group, streams.items[i].position),
+                               streams.items[i].access);
+    return bytes;
+}
+
 int kg_cuda_reduce_alignment(const struct kg_cuda_reduce_plan *plan)
 {
     const struct kg_problem *problem = plan->group->problem;

@@ -74,7 +74,7 @@ struct kg_cuda_streams {
     struct kg_cuda_stream items[KG_CUDA_MOST_STREAMS];
 };
 void kg_cuda_streams_make(const struct kg_rowwise_plan *row, struct kg_cuda_streams *streams);
-// Bytes of the streams that are held.
+// Bytes of the streams that are held, and read once.
 double kg_cuda_rowwise_streamed(const struct kg_rowwise_plan *row);
 // The stream of a read, or -1: it is a plain load.
 int kg_cuda_streams_find(const struct kg_cuda_streams *streams, const struct kg_rowwise_plan *row,

@@ -96,7 +96,10 @@ void kg_cuda_rowwise_fill(struct kg_cuda_rowwise_writer *writer, int i, const ch
     kg_cuda_rowwise_axes(writer, "first");
     kg_code_begin(code);
     kg_text_format(code->text, "%s = kg_load_vec%s<VECTOR>(", to,
-                   writer->plan->evict && stream->held ? "_evict_first" : "");
+                   writer->plan->evict && stream->held &&
+                           kg_cuda_reads_once(stream->nest, stream->access)
+                       ? "_evict_first"
+                       : "");
     print_place(writer, stream->nest, stream->access);
     kg_text_add(code->text, ");");
     kg_code_end(code);

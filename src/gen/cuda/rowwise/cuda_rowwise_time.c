@@ -47,12 +47,9 @@ double kg_cuda_rowwise_streamed(const struct kg_rowwise_plan *row)
     struct kg_cuda_streams streams;
     double bytes = 0;
     kg_cuda_streams_make(row, &streams);
-    for (int i = 0; i < streams.count; i++) {
-        const struct kg_tensor *tensor = streams.items[i].access->tensor;
+    for (int i = 0; i < streams.count; i++)
         if (streams.items[i].held)
-            bytes += (double)row->group->problem->layouts[tensor->id].elements *
-                     kg_dtypes[kg_emit_tensor_dtype(tensor)].bits / 8;
-    }
+            bytes += kg_cuda_once_bytes(row->group, streams.items[i].nest, streams.items[i].access);
     return bytes;
 }
 

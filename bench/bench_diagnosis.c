@@ -25,6 +25,31 @@
 #define SOFTMAX                                                                                    \
     "op softmax(x: f32[P, D]) -> (y: f32[P, D])\n{\n    m[p] = max(d) x[p, d]\n"                   \
     "    e[p, d] = exp(x[p, d] - m[p])\n    y[p, d] = e[p, d] / (sum(d) e[p, d])\n}\n"
+#define PRODUCT_F16                                                                                \
+    "op product(a: f16[M, K], b: f16[K, N]) -> (c: f16[M, N])\n"                                   \
+    "{ c[m, n] = sum(k) a[m, k] * b[k, n] }\n"
+#define PRODUCT_BF16                                                                               \
+    "op product(a: bf16[M, K], b: bf16[K, N]) -> (c: bf16[M, N])\n"                                \
+    "{ c[m, n] = sum(k) a[m, k] * b[k, n] }\n"
+#define CHAIN                                                                                      \
+    "op chain(x: f32[P]) -> (y: f32[P])\n{\n    a[p] = x[p] + 1\n    b[p] = a[p] * a[p]\n"         \
+    "    y[p] = b[p] + 1\n}\n"
+#define GATHER "op gather(t: f32[V, D], i: i64[N]) -> (y: f32[N, D])\n{ y[n, d] = t[i[n], d] }\n"
+#define CALLS                                                                                      \
+    "op calls(x: f32[P], w: f32[K]) -> (y: f32[P])\n"                                              \
+    "{ y[p] = sum(k) (exp2(x[p] * w[k]) + exp2(x[p] + w[k]) + exp2(x[p] - w[k])) }\n"
+#define EXP8(x) "exp2(-exp2(-exp2(-exp2(-exp2(-exp2(-exp2(-exp2(-" x "))))))))"
+#define EXPONENTIALS                                                                               \
+    "op exponentials(x: f32[P]) -> (y: f32[P])\n{ y[p] = " EXP8(EXP8(EXP8("x[p]"))) " }\n"
+#define LOG4(x) "log2(abs(log2(abs(log2(abs(log2(abs(" x ") + 2)) + 2)) + 2)) + 2)"
+#define LOGARITHMS                                                                                 \
+    "op logarithms(x: f32[P]) -> (y: f32[P])\n{ y[p] = " LOG4(LOG4(LOG4(LOG4(LOG4("x[p]"))))) " }" \
+                                                                                              "\n"
+#define ROWS "op rows(x: f32[P, D]) -> (y: f32[P])\n{ y[p] = sum(d) x[p, d] }\n"
+#define POLYNOMIAL                                                                                 \
+    "op polynomial(x: f32[P], w: f32[K]) -> (y: f32[P])\n{\n    y[p] = sum(k) "                    \
+    "(((((((x[p] * w[k] + 0.1) * x[p] + 0.2) * x[p] + 0.3) * x[p] + 0.4) * x[p] + 0.5) * x[p] + "  \
+    "0.6) * x[p] + 0.7)\n}\n"
 #define COLUMNS "op columns(x: f32[P, D]) -> (y: f32[D])\n{ y[d] = sum(p) x[p, d] }\n"
 
 #define BIT(row) (1u << KG_BOTTLENECK_##row)
@@ -41,10 +66,7 @@ struct subject {
 static const struct subject subjects[] = {
     {"a copy, streamed", "host", COPY, "P=8192 D=8192",
      "pointwise: block=16384 stream=64 tile=0 ways=4", BIT(NONE) | BIT(BANDWIDTH)},
-    {"64 elements, three kernels, plain", "host",
-     "op chain(x: f32[P]) -> (y: f32[P])\n{\n    a[p] = x[p] + 1\n    b[p] = a[p] * a[p]\n"
-     "    y[p] = b[p] + 1\n}\n",
-     "P=64", "PLAIN", BIT(LAUNCH)},
+    {"64 elements, three kernels, plain", "host", CHAIN, "P=64", "PLAIN", BIT(LAUNCH)},
     {"a range for one thread", "host",
      "op heavy(x: f32[P]) -> (y: f32[P])\n{ y[p] = erf(tanh(x[p])) }\n", "P=16384",
      "pointwise: block=16384 stream=0 tile=0 ways=1", BIT(PARALLELISM)},
@@ -61,14 +83,51 @@ static const struct subject subjects[] = {
     {"sums of columns, column by column", "host", COLUMNS, "P=32768 D=512",
      "direct: block=256 lanes=1", BIT(LOCALITY)},
     {"a softmax in four kernels", "host", SOFTMAX, "P=4096 D=4096", "SINGLE", BIT(LOCALITY)},
-    {"rows of 16 bytes, anywhere", "host",
-     "op gather(t: f32[V, D], i: i64[N]) -> (y: f32[N, D])\n{ y[n, d] = t[i[n], d] }\n",
-     "V=4000000 D=4 N=2000000", "direct: block=256 lanes=1", BIT(LATENCY)},
+    {"rows of 16 bytes, anywhere", "host", GATHER, "V=4000000 D=4 N=2000000",
+     "direct: block=256 lanes=1", BIT(LATENCY)},
     {"a recurrence along rows", "host",
      "op cumsum(x: f32[P, D]) -> (y: f32[P, D])\n{ y[p, d] = sum(j <= d) x[p, j] }\n",
      "P=64 D=131072", "direct: block=256 lanes=1", BIT(LATENCY)},
     {"a sum by one thread", "host", "op total(x: f32[P]) -> (y: f32[])\n{ y[] = sum(p) x[p] }\n",
      "P=1048576", "reduce: column=0 width=64 unroll=4 chunk=1048576", BIT(PARALLELISM)},
+    // On GPUs of 132 multiprocessors.
+    {"a copy", "cuda", COPY, "P=16384 D=8192", NULL, BIT(NONE) | BIT(BANDWIDTH)},
+    {"64 elements, three kernels", "cuda", CHAIN, "P=64", "PLAIN", BIT(LAUNCH)},
+    {"a sum by one block", "cuda", "op total(x: f32[P]) -> (y: f32[])\n{ y[] = sum(p) x[p] }\n",
+     "P=16777216", "reduce: column=0 threads=256 vector=4 unroll=4 split=1 cluster=0 maxnreg=0",
+     BIT(PARALLELISM)},
+    {"568 blocks of 512 threads", "cuda", CALLS, "P=290816 K=2048", "direct: threads=512 maxnreg=0",
+     BIT(TAIL)},
+    {"transcendental functions", "cuda", EXPONENTIALS, "P=67108864", NULL, BIT(SPECIAL)},
+    {"a polynomial of f32", "cuda", POLYNOMIAL, "P=286720 K=4096", NULL,
+     BIT(ARITHMETIC) | BIT(NONE)},
+    {"a product on the tensor cores", "cuda", PRODUCT_F16, "M=8192 N=8192 K=8192", NULL,
+     BIT(TENSOR) | BIT(NONE)},
+    {"the product by scalars", "cuda", PRODUCT_F16, "M=2048 N=2048 K=2048",
+     "direct: threads=256 maxnreg=0", BIT(TENSOR)},
+    {"a softmax in four kernels", "cuda", SOFTMAX, "P=16384 D=4096", "SINGLE", BIT(LOCALITY)},
+    {"a chain in three kernels", "cuda", CHAIN, "P=67108864", "SINGLE", BIT(LOCALITY)},
+    {"elements anywhere", "cuda",
+     "op gather(t: f32[V], i: i64[N]) -> (y: f32[N])\n{ y[n] = t[i[n]] }\n",
+     "V=67108864 N=16777216", NULL, BIT(LATENCY) | BIT(LOCALITY)},
+    {"a thread for each row", "cuda", ROWS, "P=65536 D=4096", "direct: threads=256 maxnreg=0",
+     BIT(LATENCY) | BIT(LOCALITY)},
+    // Added after the tree and its thresholds were settled on the ones above.
+    {"sums of rows", "cuda", ROWS, "P=65536 D=4096", NULL, BIT(NONE) | BIT(BANDWIDTH)},
+    {"logarithms", "cuda", LOGARITHMS, "P=67108864", NULL, BIT(SPECIAL)},
+    {"a transposed copy, column by column", "cuda",
+     "op turn(x: f32[M, N]) -> (y: f32[N, M])\n{ y[n, m] = x[m, n] }\n", "M=8192 N=8192",
+     "direct: threads=256 maxnreg=0", BIT(LOCALITY) | BIT(LATENCY)},
+    {"a norm, a kernel for each statement", "cuda",
+     "op norm(x: f32[P, D]) -> (y: f32[P, D])\n{\n    m[p] = mean(d) x[p, d]\n"
+     "    c[p, d] = x[p, d] - m[p]\n    v[p] = mean(d) c[p, d] * c[p, d]\n"
+     "    y[p, d] = c[p, d] * rsqrt(v[p] + 1e-5)\n}\n",
+     "P=16384 D=4096", "SINGLE", BIT(LOCALITY)},
+    {"16 rows by 16 blocks", "cuda", ROWS, "P=16 D=4194304",
+     "reduce: column=0 threads=256 vector=4 unroll=4 split=1 cluster=0 maxnreg=0",
+     BIT(PARALLELISM)},
+    {"a product of bf16", "cuda", PRODUCT_BF16, "M=6144 N=6144 K=6144", NULL,
+     BIT(TENSOR) | BIT(NONE)},
 };
 
 static struct kg_error error;
