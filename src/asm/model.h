@@ -74,7 +74,7 @@ struct kg_model_problem {
     // outside the tensor cores, and transcendental functions. 0: the bytes alone tell.
     double operations;
     double specials;
-    bool warm;              // caches are as the previous run left them
+    bool warm; // caches are as the previous run left them
     const struct kg_model_trips *trips;
     int trip_count;
 };

@@ -122,8 +122,8 @@ static double guess_trips(const struct kg_mix *once, const struct kg_model_launc
     return fmin(fmax(trips, 1), KG_MIX_MAX);
 }
 
-// Where the definition tells how much is computed and even that many trips do less, conditional code
-// runs more often than assumed.
+// Where the definition tells how much is computed and even that many trips do less, conditional
+// code runs more often than assumed.
 static void scale_to_definition(const struct kg_model_launch *launch,
                                 const struct kg_model_problem *problem,
                                 struct kg_model_share *share)

@@ -15,7 +15,7 @@
 #define MUCH_SPILLING 0.05 // of the instructions of a loop
 #define MOSTLY_MEMORY 0.5  // of the bandwidth, from which spills hide behind memory
 #define BUSY 0.6           // share of a pipe below which ncu speaks of latency
-#define CREDIBLE 1.1   // of a pipe: where more is counted, much of that code does not run
+#define CREDIBLE 1.1       // of a pipe: where more is counted, much of that code does not run
 #define BUSY_CALLS 0.3     // the same where the cost of a call is only known roughly
 #define MISSING 0.1      // of the bandwidth that is lost to repeated bytes, from which they matter
 #define BUSY_MEMORY 0.75 // of the bandwidth, from which it is the limit

@@ -77,8 +77,7 @@ static double loaded_bytes(const struct kg_asm_kernel *kernel, enum kg_asm_forma
 // Adds one launch. The evidence of blocks and warps is that of the longest launch so far.
 static void add_launch(const struct kg_asm_kernel *kernel, enum kg_asm_format format,
                        const struct kg_gpu *gpu, const struct kg_grid *grid,
-                       struct kg_model_problem *work, double *longest,
-                       struct kg_evidence *evidence)
+                       struct kg_model_problem *work, double *longest, struct kg_evidence *evidence)
 {
     struct kg_model_launch launch = {
         .grid = grid->blocks[0] * grid->blocks[1] * grid->blocks[2],

@@ -50,7 +50,8 @@ void kg_cuda_fold(struct kg_text *text, const struct kg_fold *fold, const char *
 // The one that folds the values whose places are found.
 void kg_cuda_fold_values(struct kg_text *text, const struct kg_fold *fold);
 
-// Whether the access finds each element of its tensor once: nothing is lost if caches do not keep it.
+// Whether the access finds each element of its tensor once: nothing is lost if caches do not keep
+// it.
 bool kg_cuda_reads_once(const struct kg_nest *nest, const struct kg_access *access);
 // Bytes of the access's tensor if so; else 0.
 double kg_cuda_once_bytes(const struct kg_group *group, const struct kg_nest *nest,

@@ -410,5 +410,6 @@ static void test_priors(void)
         CHECK(kg_model_prior_of(others[o]) == &kg_model_prior);
 }
 
-TEST_MAIN(test_derived, test_priors, test_joined, test_flow, test_pipes, test_unsure, test_definition, test_trips,
-          test_tensor, test_measured, test_measured_pipes, test_refused, test_coefficients)
+TEST_MAIN(test_derived, test_priors, test_joined, test_flow, test_pipes, test_unsure,
+          test_definition, test_trips, test_tensor, test_measured, test_measured_pipes,
+          test_refused, test_coefficients)

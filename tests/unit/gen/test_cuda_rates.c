@@ -138,8 +138,9 @@ static void shared_tensors_stay(void)
 {
     static const char over[] = "op o(x: T[P, D], t: T[D]) -> (y: bool[P, D]) where T in f16 f32 "
                                "{ y[p, d] = x[p, d] > t[d] }",
-                      gather[] = "op g(t: T[V, D], i: i64[N]) -> (y: bool[N, D]) where T in f16 f32 "
-                                 "{ y[n, d] = t[i[n], d] > 0 }";
+                      gather[] =
+                          "op g(t: T[V, D], i: i64[N]) -> (y: bool[N, D]) where T in f16 f32 "
+                          "{ y[n, d] = t[i[n], d] > 0 }";
     struct kg_text source = {0};
     CHECK(evicts_into(over, "P=8192 D=2048 T=f32", &source));
     CHECK(source.length > 0 && strstr(kg_text_string(&source), "<WHOLE, 0, VECTOR>(t"));

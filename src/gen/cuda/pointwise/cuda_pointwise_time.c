@@ -62,8 +62,7 @@ double kg_cuda_pointwise_streamed(const struct kg_cuda_pointwise_plan *plan)
     kg_cuda_pointwise_find_slots(plan, &slots);
     for (int i = 0; i < slots.count; i++)
         if (slots.items[i].kind == KG_CUDA_SLOT_VECTOR)
-            bytes +=
-                kg_cuda_once_bytes(plan->group, slots.items[i].nest, slots.items[i].access);
+            bytes += kg_cuda_once_bytes(plan->group, slots.items[i].nest, slots.items[i].access);
     return bytes;
 }
 

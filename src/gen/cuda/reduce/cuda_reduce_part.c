@@ -190,9 +190,8 @@ static void emit_fill(struct kg_cuda_reduce_writer *writer, int i)
     emit_run_axes(writer, "first", "");
     kg_code_begin(code);
     kg_text_format(code->text, "take%d[vec] = kg_load_vec%s<VECTOR>(", i,
-                   writer->plan->evict && kg_cuda_reads_once(nest, stream->access)
-                       ? "_evict_first"
-                       : "");
+                   writer->plan->evict && kg_cuda_reads_once(nest, stream->access) ? "_evict_first"
+                                                                                   : "");
     print_place(writer, &writer->streams.items[i]);
     kg_text_add(code->text, ");");
     kg_code_end(code);

@@ -71,9 +71,9 @@ double kg_cuda_reduce_streamed(const struct kg_cuda_reduce_plan *plan)
     double bytes = 0;
     kg_cuda_reduce_streams_make(plan, &streams);
     for (int i = 0; i < streams.count; i++)
-        bytes += kg_cuda_once_bytes(plan->group,
-                                    kg_group_nest(plan->group, streams.items[i].position),
-                                    streams.items[i].access);
+        bytes +=
+            kg_cuda_once_bytes(plan->group, kg_group_nest(plan->group, streams.items[i].position),
+                               streams.items[i].access);
     return bytes;
 }
 
