@@ -13,6 +13,37 @@ def _most(device: torch.device, values: int, registers: int = 16384) -> int:
     return 1 << (max(fits, 1).bit_length() - 1)
 
 
+def _cdiv(a: int, b: int) -> int:
+    """a / b rounded up. triton.cdiv and triton.next_power_of_2, which kernels may call too, take
+    the host microseconds each."""
+    return -(-a // b)
+
+
+def _power(n: int) -> int:
+    """The power of two that is n or follows it."""
+    return 1 << (max(n, 1) - 1).bit_length()
+
+
+@functools.cache
+def _programs(device: torch.device) -> int:
+    """How many programs keep a device busy: four on each multiprocessor of a GPU. Elsewhere one, as
+    a core that takes tiles in turns gains nothing by smaller ones."""
+    if device.type != "cuda":
+        return 1
+    return 4 * torch.cuda.get_device_properties(device).multi_processor_count
+
+
+def _share(elements: int, programs: int) -> int:
+    """Elements of a tile, so that there are that many programs; at least 128, which one warp loads
+    in vectors."""
+    return max(_power(_cdiv(elements, programs)), 128)
+
+
+def _warps(elements: int, most: int) -> int:
+    """8 elements a thread: 128 bits of 2-byte floats."""
+    return min(max(elements // 256, 1), most)
+
+
 def _cores(device: torch.device, cube: bool) -> int:
     """Of an Ascend device: those with a cube unit, or all vector cores. 0: each tile has a program
     of its own, as on GPUs."""
@@ -32,9 +63,9 @@ def _spread(
     if not cores:
         return grid, 1, 2**31 - 1, 1
     tiles = grid(blocks) if callable(grid) else grid
-    turns = triton.cdiv(math.prod(tiles), cores)
+    turns = _cdiv(math.prod(tiles), cores)
     across = tiles[1] if len(tiles) > 1 else 1
-    return (triton.cdiv(math.prod(tiles), turns),), turns, math.prod(tiles) - 1, across
+    return (_cdiv(math.prod(tiles), turns),), turns, math.prod(tiles) - 1, across
 
 
 def _configs(blocks: dict, varied: tuple, warps: int, stages: int) -> list:
@@ -88,22 +119,26 @@ def _tunable(kernel: typing.Any, *varied: str) -> typing.Any:
     return _Autotuned(kernel, varied)
 
 
-def _tile(rows: int, cols: int, most: int) -> _Tile:
+def _tile(rows: int, cols: int, most: int, programs: int) -> _Tile:
     """Blocks of an output of rows x cols: wide along the columns, where memory is contiguous, and
-    about 2048 elements a program. A grid has at most 65535 programs along the columns."""
-    width = min(triton.next_power_of_2(max(cols, 1)), 1024, max(most // 2, 1))
+    about 2048 elements a program, fewer where that leaves a part of the device idle. A grid has at
+    most 65535 programs along the columns."""
+    share = _share(rows * cols, programs)
+    width = min(_power(cols), 1024, max(most // 2, 1), share)
     if cols > 65535 * width:
-        width = min(triton.next_power_of_2(triton.cdiv(cols, 65535)), most)
-    height = min(triton.next_power_of_2(max(rows, 1)), max(min(2048, most) // width, 1))
-    return _Tile(height, width, 8 if height * width >= 2048 else 4)
+        width = min(_power(_cdiv(cols, 65535)), most)
+    height = min(_power(rows), max(min(2048, most, share) // width, 1))
+    return _Tile(height, width, _warps(height * width, 8))
 
 
-def _transpose_tile(rows: int, cols: int, most: int) -> _Tile:
+def _transpose_tile(rows: int, cols: int, most: int, programs: int) -> _Tile:
     """Blocks of an output whose input is contiguous along the rows: both sides of the block have
-    lines of 64 elements, so that reads and writes fill whole cache lines."""
-    width = min(triton.next_power_of_2(max(cols, 1)), 64, most)
-    height = min(triton.next_power_of_2(max(rows, 1)), max(min(4096, most) // width, 1))
-    return _Tile(height, width, 8 if height * width >= 2048 else 4)
+    lines of 64 elements, so that reads and writes fill whole cache lines; of 32 where a part of
+    the device would be idle."""
+    side = 64 if _share(rows * cols, programs) >= 64 * 64 or programs == 1 else 32
+    width = min(_power(cols), side, most)
+    height = min(_power(rows), max(min(side * side, most) // width, 1))
+    return _Tile(height, width, _warps(height * width, 8))
 
 
 def _merge(sizes: tuple, *strides: tuple) -> list:
@@ -119,10 +154,30 @@ def _merge(sizes: tuple, *strides: tuple) -> list:
     return merged
 
 
+def _walks(device: torch.device, outer: int, inner: int, *strides: tuple) -> bool:
+    """Whether the last two axes are walked as one though not all inputs have both: where the last
+    one is no whole number of vectors, and each tensor that has both has them one behind another.
+    The compiled kernel is for one length of the last axis. Ascend's compiler refuses quotients."""
+    short = outer > 1 and inner <= 32 and inner % 8 != 0 and device.type != "npu"
+    return short and all(s[0] == s[1] * inner for s in strides)
+
+
 def _step(tensor: torch.Tensor, dim: int, size: int) -> int:
     """The stride along an axis of a merged size: 0 where it has a single value, as a multiple of 16
     lets the compiler load vectors."""
     return tensor.stride(dim) if size > 1 else 0
+
+
+def _magic(device: torch.device, index: tl.dtype, divisor: int) -> int | None:
+    """What multiplies a number below 2^31 instead of dividing it: p being 31 + ceil(log2(divisor)),
+    ceil(2^p / divisor) has 32 bits, and its product with the number, shifted by p, is the quotient
+    (Granlund and Montgomery). None: kernels divide, where offsets have 64 bits, and on Ascend,
+    whose compiler knows quotients and remainders. 1 is a constant of a compiled kernel."""
+    if device.type == "npu" or index is tl.int64 or divisor <= 1:
+        return None
+    shift = (divisor - 1).bit_length()
+    # The bit on top makes every argument one of 64 bits.
+    return 1 << 62 | shift - 1 << 32 | -(-(1 << 31 + shift) // divisor)
 
 
 class _Reduction(typing.NamedTuple):
@@ -139,40 +194,60 @@ def _splits(programs: int, cols: int, step: int, most: int) -> int:
     return 1 << (wanted.bit_length() - 1)
 
 
-def _reduce_tile(rows: int, cols: int, most: int) -> _Reduction:
+def _reduce_tile(
+    rows: int, cols: int, most: int, programs: int, shared: bool = True
+) -> _Reduction:
     """Blocks of a reduction along memory: up to 2048 elements of a row a step, 16 a thread, and
-    more rows where they are short."""
-    width = min(triton.next_power_of_2(max(cols, 1)), 2048, most)
-    height = min(triton.next_power_of_2(max(rows, 1)), max(min(1024, most) // width, 1))
-    splits = _splits(triton.cdiv(rows, height), cols, width, most // height)
-    return _Reduction(height, width, splits, 4)
+    more rows where they are short, unless that leaves a part of the device idle. Where there are
+    fewer rows than multiprocessors, up to 8192 elements are one step of one program, as a second
+    launch would take longer; of longer rows each program has one step, if two would leave
+    multiprocessors idle. `shared`: whether programs can share a row."""
+    share, processors = _share(rows * cols, programs), programs // 4
+    width = min(_power(cols), 2048, most)
+    if rows < processors and cols <= 8192:
+        width = min(_power(cols), most)
+        return _Reduction(1, width, 1, _warps(width, 32))
+    height = min(_power(rows), max(min(1024, most, share) // width, 1))
+    splits = _splits(_cdiv(rows, height), cols, width, most // height)
+    if shared and rows * splits < processors:
+        parts = max(min(_power(processors) // rows, cols // 256), 1)
+        splits = 1 << (parts.bit_length() - 1)
+        width = min(_power(_cdiv(cols, splits)), 2048)
+        return _Reduction(height, width, splits, _warps(2 * width, 8))
+    return _Reduction(height, width, splits, _warps(height * width, 4))
 
 
-def _column_tile(rows: int, cols: int, most: int) -> _Reduction:
+def _column_tile(rows: int, cols: int, most: int, programs: int) -> _Reduction:
     """Blocks of a reduction across memory: outputs are adjacent, so that 64 of them are read
-    together; 32 elements a thread are under way."""
-    height = min(triton.next_power_of_2(max(rows, 1)), 64, most)
-    width = min(triton.next_power_of_2(max(cols, 1)), max(min(4096, most) // height, 1))
-    splits = _splits(triton.cdiv(rows, height), cols, width, most // height)
+    together; 32 elements a thread are under way. Fewer outputs, of at least 32 bytes, where columns
+    too short to be shared would leave a part of the device idle."""
+    height = min(_power(rows), 64, most)
+    if cols < 256:
+        height = min(height, max(_power(_cdiv(rows, programs)), 16))
+    width = min(_power(cols), max(min(4096, most) // height, 1))
+    splits = _splits(_cdiv(rows, height), cols, width, most // height)
     return _Reduction(height, width, splits, 4)
 
 
-def _row_tile(rows: int, cols: int, most: int) -> _Tile:
-    """Whole rows as far as a tile holds them, of short rows several; longer ones are walked in
-    blocks."""
-    width = min(triton.next_power_of_2(max(cols, 1)), most)
-    height = min(triton.next_power_of_2(max(rows, 1)), max(min(2048, most) // width, 1))
+def _row_tile(rows: int, cols: int, most: int, programs: int) -> _Tile:
+    """Whole rows as far as a tile holds them, of short rows several, unless that leaves a part of
+    the device idle; longer ones are walked in blocks."""
+    share = _share(rows * cols, programs)
+    width = min(_power(cols), most)
+    height = min(_power(rows), max(min(2048, most, share) // width, 1))
     if width >= cols:
-        return _Tile(height, width, 4 if width <= 2048 else 8 if width <= 8192 else 16)
+        return _Tile(height, width, _warps(height * width, 4) if width <= 2048 else
+                     8 if width <= 8192 else 16)
     return _Tile(1, min(8192, most), 16)
 
 
-def _scan_tile(rows: int, cols: int, most: int) -> _Tile:
+def _scan_tile(rows: int, cols: int, most: int, programs: int) -> _Tile:
     """Blocks of running totals: up to 1024 elements of a row a step, and more rows where they are
-    short."""
-    width = min(triton.next_power_of_2(max(cols, 1)), 1024, most)
-    height = min(triton.next_power_of_2(max(rows, 1)), max(min(1024, most) // width, 1))
-    return _Tile(height, width, 4)
+    short, unless that leaves a part of the device idle."""
+    share = _share(rows * cols, programs)
+    width = min(_power(cols), 1024, most)
+    height = min(_power(rows), max(min(1024, most, share) // width, 1))
+    return _Tile(height, width, _warps(height * width, 4))
 
 
 class _ProductTile(typing.NamedTuple):
@@ -199,8 +274,8 @@ def _product_tile(
     to occupy a large device, as each reads (m + n) * k elements for m * n * k products. 64 rows are
     what Hopper's matrix units take at once. With few rows, reading the other operand takes the
     time: blocks are deep, and programs share the sums."""
-    rows = min(max(triton.next_power_of_2(m), 16), 128)
-    cols = min(max(triton.next_power_of_2(n), 16), 256)
+    rows = min(max(_power(m), 16), 128)
+    cols = min(max(_power(n), 16), 256)
     shapes = [(128, 256), (128, 128), (64, 128), (64, 64), (64, 32)]
     if rows < 64:
         shapes = [(rows, 128), (rows, 64)]
@@ -209,12 +284,12 @@ def _product_tile(
     shapes = [s for s in shapes if s[0] * s[1] <= most] or [(16, 32)]
     for height, width in shapes:
         height, width = min(height, rows), min(width, cols)
-        tiles = triton.cdiv(m, height) * triton.cdiv(n, width) * batch
+        tiles = _cdiv(m, height) * _cdiv(n, width) * batch
         if tiles >= 128:
             break
     deepest = 128 if rows < 64 and size <= 2 else 64 if size <= 2 or height * width <= 4096 else 32
     least = 32 if size == 1 else 16  # of what tl.dot takes
-    depth = min(max(triton.next_power_of_2(k), least), deepest, longest)
+    depth = min(max(_power(k), least), deepest, longest)
     splits = 1
     if tiles <= 64 or (rows < 64 and tiles <= 256):
         wanted = max(min(512 // tiles if rows < 64 else 128 // tiles, k // 512), 1)

@@ -13,6 +13,25 @@ def _place(turn, last, across):
 
 
 @triton.jit
+def _quotient(a, b, magic):
+    """a // b, neither of which is negative. Dividing takes some twenty instructions; the product
+    with what _magic made of b has the quotient in its upper half."""
+    if magic is None:
+        return a // b
+    else:
+        high = tl.umulhi(a.to(tl.uint32), magic.to(tl.uint32))
+        return (high >> ((magic >> 32).to(tl.uint32) & 31)).to(tl.int32)
+
+
+@triton.jit
+def _remainder(a, quotient, b, magic):
+    if magic is None:
+        return a % b
+    else:
+        return a - quotient * b
+
+
+@triton.jit
 def _floor_div(a, b):
     """Rounded down; by zero it is 0. Triton's own division of integers rounds towards zero."""
     safe = tl.where(b == 0, 1, b)

@@ -59,8 +59,8 @@ class Compiler:
         for name, value in zip(self.arg_names, arguments):
             if isinstance(value, torch.Tensor):
                 signature[name] = "*" + TYPES[str(value.dtype).removeprefix("torch.")]
-            elif value == 1:
-                constant[name] = 1
+            elif value is None or value == 1:
+                constant[name] = value
             else:
                 signature[name] = "i64" if abs(value) >= 2**31 else "i32"
         key = (self.kernel.__name__, str(signature), str(constant))
@@ -81,7 +81,7 @@ class Compiler:
 def pretend(module, done: dict) -> None:
     """Chooses as on an Ascend device, and compiles instead of launching."""
     device = types.SimpleNamespace(type="npu")
-    for name in ("_most", "_shared"):
+    for name in ("_most", "_shared", "_walks", "_magic"):
         if hasattr(module, name):
             original = getattr(module, name)
             setattr(module, name, lambda real, *more, original=original: original(device, *more))

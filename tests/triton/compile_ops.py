@@ -40,10 +40,10 @@ class Compiler:
             for name, value in zip(names, arguments):
                 if isinstance(value, torch.Tensor):
                     signature[name] = "*" + TYPES[str(value.dtype).removeprefix("torch.")]
-                elif value == 1:
-                    signature[name], constexprs[(names.index(name),)] = "constexpr", 1
+                elif value is None or value == 1:
+                    signature[name], constexprs[(names.index(name),)] = "constexpr", value
                 else:
-                    signature[name] = "i32"
+                    signature[name] = "i64" if value >= 2**31 else "i32"
             for name, value in constants.items():
                 signature[name], constexprs[(names.index(name),)] = "constexpr", value
             source = triton.compiler.ASTSource(self.kernel, signature=signature, constexprs=constexprs)

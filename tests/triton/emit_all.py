@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import re
 import subprocess
 import sys
 import unittest
@@ -106,6 +107,22 @@ class Modules(unittest.TestCase):
                 with self.subTest(name, dtype=dtype):
                     self.assertRegex(text, rf"cast\({dtype}, {scratch}\[")
                     self.assertRegex(text, rf"\b{scratch} = torch.empty\(.*dtype=torch.{full},")
+
+    def test_narrow_integers(self) -> None:
+        """Formulas of small integers are computed in 32 bits, and others are not."""
+        found = {d.name: d for file in Path(OPS).glob("*.kg") for d in definitions.read(file)}
+        def kernel(op: str, name: str) -> str:
+            return re.search(rf"def _{name}_kernel\(.*?(?=\n\n\n)", emit(found[op]), re.S).group(0)
+        for op in ("unpack_bools", "unpack_nibbles", "pack_nibbles", "blend", "dequantise_u4"):
+            self.assertNotIn("int64", kernel(op, op))
+        self.assertIn("(w >> tl.cast(d % 8, tl.int32)) & 1 == 1", kernel("unpack_bools", "unpack_bools"))
+        # Products of two i16 have 31 bits, of two u16 32 without a sign; sums of two i32 have 33.
+        self.assertIn("(a * b).to(tl.int64)", kernel("matmul_i16", "matmul_i16"))
+        self.assertIn("a * b,", kernel("matmul_i16", "matmul_i16_u16"))
+        self.assertNotIn("int64", kernel("add_integers", "add_integers"))
+        self.assertIn("int64", kernel("add_integers", "add_integers_u32"))
+        # The word that is shifted has 32 bits without a sign.
+        self.assertIn("to(tl.int64)", kernel("dequantise_words", "dequantise_words"))
 
     def test_checks_see_faults(self) -> None:
         """The checks above are worth something."""

@@ -42,6 +42,10 @@ CASES = [
     Case("add_channel", {"N": 32, "C": 64, "H": 56, "W": 56}, narrow=("load16",), reason=OUTPUTS),
     Case("add_channel", {"N": 32, "C": 64, "H": 56, "W": 56}, "f32", ("load32", "load64"), OUTPUTS),
     Case("batch_norm_inference", {"N": 32, "C": 64, "H": 28, "W": 28}, narrow=("load32",), reason=OUTPUTS),
+    # a short last axis, which the smaller input has without the axis before, or the other way round
+    Case("add_middle", {"N": 64, "C": 64, "P": 1024, "D": 2}, narrow=("load16",), reason="the vector"),
+    Case("add_last", {"P": 65536, "D": 3}, narrow=("load16",), reason="the vector"),
+    Case("add_first", {"P": 65536, "D": 7}, narrow=("load16",), reason="the vector"),
     # gathers and permutations
     Case("embedding", {"V": 1000, "D": 1024, "B": 4, "L": 512}, narrow=("load64",), reason="the indices"),
     Case("transpose", {"M": 4096, "N": 4096}), Case("transpose", {"M": 4096, "N": 4096}, "f32"),

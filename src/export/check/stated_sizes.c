@@ -61,8 +61,9 @@ static const struct {
     enum kg_size_kind kind;
     int arguments;
 } calls[] = {
-    {"cdiv", KG_SIZE_CEIL, 2}, {"ceil_div", KG_SIZE_CEIL, 2}, {"ceil", KG_SIZE_CEIL, 1},
-    {"max", KG_SIZE_MAX, 2},   {"min", KG_SIZE_MIN, 2},       {"int", KG_SIZE_NUMBER, 1},
+    {"cdiv", KG_SIZE_CEIL, 2},  {"_cdiv", KG_SIZE_CEIL, 2}, {"ceil_div", KG_SIZE_CEIL, 2},
+    {"ceil", KG_SIZE_CEIL, 1},  {"max", KG_SIZE_MAX, 2},    {"min", KG_SIZE_MIN, 2},
+    {"int", KG_SIZE_NUMBER, 1},
 };
 
 static const struct kg_size_tree *parse_call(struct parser *parser, int last)

@@ -251,13 +251,15 @@ static void write_module(struct kg_triton_module *module, struct kg_text *source
     source->failed |= docstring.failed;
     kg_text_free(&docstring);
     bool has_math = strstr(kg_text_string(&helpers), "math.") != NULL;
+    bool has_functools = strstr(kg_text_string(&helpers), "functools.") != NULL;
     bool tunable = strstr(kg_text_string(&helpers), "AUTOTUNE") != NULL;
     bool has_os = tunable || strstr(kg_text_string(&values), "os.environ") != NULL;
     kg_text_format(
         source,
-        "\nfrom __future__ import annotations\n\nimport contextlib\n%s%simport typing\n\n"
+        "\nfrom __future__ import annotations\n\nimport contextlib\n%s%s%simport typing\n\n"
         "import torch\nimport triton\nimport triton.language as tl\n",
-        has_math ? "import math\n" : "", has_os ? "import os\n" : "");
+        has_functools ? "import functools\n" : "", has_math ? "import math\n" : "",
+        has_os ? "import os\n" : "");
     if (tunable)
         kg_text_add(
             source,

@@ -14,8 +14,11 @@ enum { VECTOR_TAIL = 32, CUBE_TAIL = 512 }; // bytes that rows are padded to
 
 void kg_triton_add_most(struct kg_triton_unit *unit, int values, bool product)
 {
-    kg_text_format(unit->launches, "_most(%s, %d%s)", unit->host->device, values,
-                   product ? ", 32768" : "");
+    const char *device = unit->host->device;
+    if (product)
+        kg_text_format(unit->launches, "_most(%s, %d, 32768)", device, values);
+    else
+        kg_text_format(unit->launches, "_most(%s, %d), _programs(%s)", device, values, device);
     if (!unit->proofs)
         return;
     int most = 1; // as in _most

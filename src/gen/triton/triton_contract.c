@@ -262,31 +262,30 @@ static void launch(const struct kg_triton_product *product, struct kg_triton_uni
         kg_text_format(text, ", longest=%d", block);
     kg_text_add(text, ")\n");
     if (product->integers) // 65536 products of i8 fit in 32 bits
-        kg_text_format(text,
-                       "        %s = %s._replace(splits=max(%s.splits, triton.cdiv(%s, 65536)))\n",
+        kg_text_format(text, "        %s = %s._replace(splits=max(%s.splits, _cdiv(%s, 65536)))\n",
                        tile, tile, tile, kg_text_string(&depth));
     kg_text_format(text, "        if %s.splits == 1:\n", tile);
     kg_text_format(text,
-                   "            %s = lambda meta: (triton.cdiv(%s, meta[\"BLOCK_M\"]) * "
-                   "triton.cdiv(%s, meta[\"BLOCK_N\"])%s%s,)\n",
+                   "            %s = lambda meta: (_cdiv(%s, meta[\"BLOCK_M\"]) * "
+                   "_cdiv(%s, meta[\"BLOCK_N\"])%s%s,)\n",
                    host->grid, rows, cols, batched ? " * " : "",
                    batched ? kg_text_string(&batch) : "");
     kg_triton_launch_call(unit, kernels[WHOLE], 3, KG_TRITON_TUNE_ALL);
     kg_text_format(text, "        else:\n            %s = %s.splits\n", host->splits, tile);
-    kg_text_format(text, "            %s = triton.cdiv(triton.cdiv(%s, %s), %s.k) * %s.k\n",
-                   host->chunk, kg_text_string(&depth), host->splits, tile, tile);
+    kg_text_format(text, "            %s = _cdiv(_cdiv(%s, %s), %s.k) * %s.k\n", host->chunk,
+                   kg_text_string(&depth), host->splits, tile, tile);
     kg_text_format(text,
                    "            %s = torch.empty((%s, %s * %s%s%s), dtype=torch.%s, "
                    "device=%s)\n",
                    host->part, host->splits, rows, cols, batched ? " * " : "",
                    batched ? kg_text_string(&batch) : "", product->integers ? "int32" : "float32",
                    host->device);
-    kg_text_format(text,
-                   "            %s = (triton.cdiv(%s, %s.m) * triton.cdiv(%s, %s.n)%s%s, %s)\n",
+    kg_text_format(text, "            %s = (_cdiv(%s, %s.m) * _cdiv(%s, %s.n)%s%s, %s)\n",
                    host->grid, rows, tile, cols, tile, batched ? " * " : "",
                    batched ? kg_text_string(&batch) : "", host->splits);
     kg_triton_launch_call(unit, kernels[PART], 3, KG_TRITON_TUNE_NONE);
-    kg_triton_launch_outputs(unit, kernels[END], product->contract.nest, 3);
+    kg_triton_launch_outputs(unit, kernels[END], product->contract.nest,
+                             product->contract.nest->output_axes - 1, 3);
     text->failed |= batch.failed | depth.failed;
     kg_text_free(&batch);
     kg_text_free(&depth);

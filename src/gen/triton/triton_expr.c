@@ -2,6 +2,7 @@
 // Triton or a helper of kernels/triton/values.py, whose names begin with "_".
 
 #include "gen/triton/triton_kernel.h"
+#include "gen/triton/triton_range.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -89,6 +90,12 @@ const char *kg_triton_type(enum kg_type type)
     return names[type];
 }
 
+// The type that the kernel has now for values of a type.
+static const char *type_now(const struct kg_triton_kernel *kernel, enum kg_type type)
+{
+    return kernel->narrow && type == KG_TYPE_I64 ? "tl.int32" : kg_triton_type(type);
+}
+
 const char *kg_triton_dtype(enum kg_dtype dtype)
 {
     static const char *const names[KG_DTYPE_COUNT] = {
@@ -172,7 +179,7 @@ static void print_argument(struct kg_triton_kernel *kernel, struct kg_text *text
     kg_text_add(text, wrapped ? "tl.full((), " : "");
     print(kernel, text, expr, type, LEVEL_ANY);
     if (wrapped)
-        kg_text_format(text, ", %s)", kg_triton_type(type));
+        kg_text_format(text, ", %s)", type_now(kernel, type));
 }
 
 // The type that arguments are converted to.
@@ -201,6 +208,9 @@ static void print_infix(struct kg_triton_kernel *kernel, struct kg_text *text,
                     (spelling->level == LEVEL_COMPARE && level > LEVEL_ANY);
     // Python's numbers know no wrapping, and comparisons of them are no tensors.
     bool needs_tensor = spelling->level == LEVEL_COMPARE && is_constant(expr->arguments[0]);
+    if (spelling->level == LEVEL_COMPARE && operands == KG_TYPE_I64)
+        kernel->narrow =
+            kg_triton_is_narrow(expr->arguments[0]) && kg_triton_is_narrow(expr->arguments[1]);
     kg_text_add(text, enclosed ? "(" : "");
     if (expr->argument_count == 1) {
         kg_text_add(text, spelling->infix);
@@ -218,9 +228,64 @@ static void print_infix(struct kg_triton_kernel *kernel, struct kg_text *text,
     kg_text_add(text, enclosed ? ")" : "");
 }
 
+// The operator in place of the helper for what the operator does not do: counts of shifts that are
+// too large, and quotients of what may be negative or by what may be 0. NULL: the helper is needed.
+static const char *plain_infix(const struct kg_expr *expr)
+{
+    const struct kg_expr *right = expr->argument_count == 2 ? expr->arguments[1] : NULL;
+    if (expr->type != KG_TYPE_I64 || !right)
+        return NULL;
+    bool divides = kg_triton_is_within(expr->arguments[0], 0, INT32_MAX) &&
+                   kg_triton_is_within(right, 1, INT32_MAX);
+    bool shifts = kg_triton_is_within(right, 0, kg_triton_is_narrow(expr) ? 31 : 63);
+    switch (expr->function) {
+    case KG_FN_SHIFT_LEFT:
+        return shifts ? "<<" : NULL;
+    case KG_FN_SHIFT_RIGHT:
+        return shifts ? ">>" : NULL;
+    case KG_FN_DIV:
+        return divides ? "//" : NULL;
+    case KG_FN_MOD:
+        return divides ? "%" : NULL;
+    default:
+        return NULL;
+    }
+}
+
+static void print_plain_infix(struct kg_triton_kernel *kernel, struct kg_text *text,
+                              const struct kg_expr *expr, const char *infix)
+{
+    kg_text_add(text, "(");
+    if (is_constant(expr->arguments[0]))
+        print_argument(kernel, text, expr->arguments[0], expr->type, true);
+    else
+        print(kernel, text, expr->arguments[0], expr->type, LEVEL_UNARY);
+    kg_text_format(text, " %s ", infix);
+    print(kernel, text, expr->arguments[1], expr->type, LEVEL_UNARY);
+    kg_text_add(text, ")");
+}
+
+// A quotient or remainder in the type of offsets.
+static void print_digit(struct kg_triton_kernel *kernel, struct kg_text *text,
+                        const struct kg_expr *expr)
+{
+    const char *index = kg_triton_index(kernel, expr); // in parentheses
+    kg_text_format(text, "tl.cast(%.*s, %s)", (int)strlen(index) - 2, index + 1,
+                   type_now(kernel, expr->type));
+}
+
 static void print_call(struct kg_triton_kernel *kernel, struct kg_text *text,
                        const struct kg_expr *expr, enum level level)
 {
+    const char *infix = plain_infix(expr);
+    if (expr->type == KG_TYPE_I64 && kg_triton_is_digit(expr)) {
+        print_digit(kernel, text, expr);
+        return;
+    }
+    if (infix) {
+        print_plain_infix(kernel, text, expr, infix);
+        return;
+    }
     const struct spelling *spelling = &spellings[expr->function];
     enum kg_type operands = operand_type(expr);
     const char *name = is_real(operands) || !spelling->integer ? spelling->call : spelling->integer;
@@ -328,12 +393,25 @@ static void print_plain(struct kg_triton_kernel *kernel, struct kg_text *text,
     }
 }
 
+// Whether 32 bits are enough for what is computed here, and for nothing around it.
+static bool turns_narrow(const struct kg_triton_kernel *kernel, const struct kg_expr *expr)
+{
+    return !kernel->narrow && expr->kind == KG_EXPR_CALL && !is_constant(expr) &&
+           !kg_triton_is_digit(expr) && kg_triton_is_narrow(expr);
+}
+
 static void print(struct kg_triton_kernel *kernel, struct kg_text *text, const struct kg_expr *expr,
                   enum kg_type type, enum level level)
 {
+    bool narrow = kernel->narrow;
+    kernel->narrow &= expr->type == KG_TYPE_I64;
     if (expr->kind == KG_EXPR_INDEX || expr->kind == KG_EXPR_SIZE) {
         kg_text_format(text, "tl.cast(%s, %s)", kg_triton_index(kernel, expr),
-                       kg_triton_type(type));
+                       type_now(kernel, type));
+    } else if (turns_narrow(kernel, expr)) {
+        kernel->narrow = true;
+        print_plain(kernel, text, expr, LEVEL_PRIMARY);
+        kg_text_format(text, type == KG_TYPE_BOOL ? " != 0" : ".to(%s)", kg_triton_type(type));
     } else if (expr->kind == KG_EXPR_NUMBER) {
         print_number(kernel, text, expr, type, level);
     } else if (expr->type == type || is_constant(expr)) {
@@ -342,12 +420,26 @@ static void print(struct kg_triton_kernel *kernel, struct kg_text *text, const s
         print_plain(kernel, text, expr, LEVEL_PRIMARY);
         kg_text_format(text, type == KG_TYPE_BOOL ? " != 0" : ".to(%s)", kg_triton_type(type));
     }
+    kernel->narrow = narrow;
+}
+
+const char *kg_triton_stored(struct kg_triton_kernel *kernel, const struct kg_expr *expr)
+{
+    struct kg_text text = {0};
+    if (!turns_narrow(kernel, expr))
+        return kg_triton_value(kernel, expr, expr->type);
+    kernel->narrow = true;
+    print(kernel, &text, expr, expr->type, LEVEL_ANY);
+    kernel->narrow = false;
+    return kg_triton_keep(kernel, &text);
 }
 
 const char *kg_triton_value(struct kg_triton_kernel *kernel, const struct kg_expr *expr,
                             enum kg_type type)
 {
     struct kg_text text = {0};
+    bool narrow = kernel->narrow;
+    kernel->narrow = false;
     if (is_constant(expr)) { // the caller needs a tensor
         kg_text_add(&text, "tl.full((), ");
         print(kernel, &text, expr, type, LEVEL_ANY);
@@ -355,5 +447,6 @@ const char *kg_triton_value(struct kg_triton_kernel *kernel, const struct kg_exp
     } else {
         print(kernel, &text, expr, type, LEVEL_ANY);
     }
+    kernel->narrow = narrow;
     return kg_triton_keep(kernel, &text);
 }

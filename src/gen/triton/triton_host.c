@@ -22,7 +22,7 @@ void kg_triton_host_size(struct kg_text *text, const struct kg_triton_host *host
         kg_triton_host_size(text, host, expr->arguments[0]);
         kg_text_add(text, ")");
     } else if (expr->function == KG_FN_CEILDIV) {
-        kg_text_add(text, "triton.cdiv(");
+        kg_text_add(text, "_cdiv(");
         kg_triton_host_size(text, host, expr->arguments[0]);
         kg_text_add(text, ", ");
         kg_triton_host_size(text, host, expr->arguments[1]);
@@ -111,7 +111,9 @@ void kg_triton_host_call(struct kg_text *text, const struct kg_triton_host *host
                 continue;
             kg_text_cut(&argument, 0);
             const struct kg_size *size = tensor->dims[d]->size;
-            if (!packed && size && !size->is_param && host->sizes[size->id] == host->runs[size->id])
+            // A walk along two axes needs the stride even if the second has a single value.
+            bool merged = size && !size->is_param && host->sizes[size->id] == host->runs[size->id];
+            if (!packed && merged && !kernel->is_constant[size->id])
                 kg_text_format(&argument, "_step(%s, %d, %s)", host->tensors[i], d,
                                host->sizes[size->id]);
             else if (!packed)
@@ -129,6 +131,13 @@ void kg_triton_host_call(struct kg_text *text, const struct kg_triton_host *host
     add(&call, host->last);
     if (kernel->uses_column)
         add(&call, host->across);
+    for (int i = 0; i < kernel->divisor_count; i++) {
+        kg_text_cut(&argument, 0);
+        kg_text_format(&argument, "_magic(%s, %s, ", host->device, host->index);
+        kg_triton_host_extent(&argument, host, kernel->divisors[i].axis);
+        kg_text_add(&argument, ")");
+        add(&call, kg_text_string(&argument));
+    }
     for (int pass = 0; pass < 2; pass++) {
         for (int i = 0; i < kernel->extent_count && pass == 1; i++) {
             kg_text_cut(&argument, 0);
@@ -136,11 +145,11 @@ void kg_triton_host_call(struct kg_text *text, const struct kg_triton_host *host
             add(&call, kg_text_string(&argument));
         }
         for (int i = 0; i < problem->op->size_count; i++) {
-            bool is_param = problem->op->sizes[i]->is_param;
-            if (!kernel->uses_size[i] || is_param != (pass == 1))
+            bool constexpr = problem->op->sizes[i]->is_param || kernel->is_constant[i];
+            if (!kernel->uses_size[i] || constexpr != (pass == 1))
                 continue;
             kg_text_cut(&argument, 0);
-            if (is_param)
+            if (constexpr)
                 kg_text_format(&argument, "%s=", kernel->sizes[i]);
             kg_text_add(&argument, host->sizes[i]);
             add(&call, kg_text_string(&argument));

@@ -45,8 +45,9 @@ struct kg_triton_unit {
     struct kg_text *proofs;   // of what fits in an Ascend device's buffers; NULL: not wanted
 };
 
-// Writes the call of _most for a launch whose kernels have that many values for an element of a
-// tile, and what follows for an Ascend device. triton_ascend.c.
+// Writes what limits the tile of a launch: the call of _most, by how many values its kernels have
+// for an element, that of _programs except for products, and what follows for an Ascend device.
+// triton_ascend.c.
 void kg_triton_add_most(struct kg_triton_unit *unit, int values, bool product);
 
 // Begins a kernel called `entry`, or `entry` with `suffix` in front of its "_kernel"; NULL when out

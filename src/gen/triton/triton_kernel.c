@@ -185,7 +185,11 @@ void kg_triton_kernel_text(const struct kg_triton_kernel *kernel, const char *co
                            struct kg_text *text)
 {
     const struct kg_problem *problem = kernel->group->problem;
-    kg_text_format(text, "@triton.jit\ndef %s(\n    ", kernel->entry);
+    kg_text_add(text, "@triton.jit");
+    for (int i = 0; i < kernel->divisor_count; i++)
+        kg_text_format(text, "%s\"%s\"%s", i ? ", " : "(do_not_specialize=[",
+                       kernel->divisors[i].name, i + 1 < kernel->divisor_count ? "" : "])");
+    kg_text_format(text, "\ndef %s(\n    ", kernel->entry);
     size_t line = text->length - 4;
     for (int i = 0; i < problem->tensor_count; i++)
         if (kernel->pointers[i])
@@ -200,16 +204,18 @@ void kg_triton_kernel_text(const struct kg_triton_kernel *kernel, const char *co
     add_argument(text, &line, kernel->last);
     if (kernel->uses_column)
         add_argument(text, &line, kernel->across);
+    for (int i = 0; i < kernel->divisor_count; i++)
+        add_argument(text, &line, kernel->divisors[i].name);
     struct kg_text constant = {0};
     for (int pass = 0; pass < 2; pass++) {
         for (int i = 0; i < kernel->extent_count && pass == 1; i++)
             add_argument(text, &line, kernel->extents[i].name);
         for (int i = 0; i < problem->op->size_count; i++) {
-            bool is_param = problem->op->sizes[i]->is_param;
-            if (!kernel->uses_size[i] || is_param != (pass == 1))
+            bool constexpr = problem->op->sizes[i]->is_param || kernel->is_constant[i];
+            if (!kernel->uses_size[i] || constexpr != (pass == 1))
                 continue;
             kg_text_cut(&constant, 0);
-            kg_text_format(&constant, "%s%s", kernel->sizes[i], is_param ? ": tl.constexpr" : "");
+            kg_text_format(&constant, "%s%s", kernel->sizes[i], constexpr ? ": tl.constexpr" : "");
             add_argument(text, &line, kg_text_string(&constant));
         }
     }

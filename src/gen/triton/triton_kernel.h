@@ -46,9 +46,15 @@ struct kg_triton_kernel {
     const char *program, *column; // where the tile lies along both dimensions of the grid
     bool uses_column;
 
+    // The last two output axes, walked as one: the name of both together, NULL: they are not; and
+    // the second of them. Its length is a constant of a compiled kernel.
+    const char *walk;
+    int walked;
+
     bool whole;  // reads of integers keep the dtype that they have in memory
     bool native; // reads of floats keep the dtype that they have in memory
     bool small;  // reads of integers are of 32 bits: the values of the formula are known to be few
+    bool narrow; // integers are computed in 32 bits: see triton_range.h
     bool again;  // a later pass reads the same elements
     bool shared; // what is read is read by other programs as well, whatever its subscripts
 
@@ -60,11 +66,19 @@ struct kg_triton_kernel {
     const char *strides[KG_TRITON_TENSORS][KG_MAX_RANK];
     const char *sizes[KG_MAX_SIZES];
     bool uses_size[KG_MAX_SIZES];
+    bool is_constant[KG_MAX_SIZES]; // sizes as constants of a compiled kernel, as params always are
     int extent_count;
     struct {
         const struct kg_expr *expr; // of sizes, computed by the public function
         const char *name;
     } extents[16];
+    // Axes whose lengths divide an index, with the names of what multiplies instead: see _quotient
+    // in kernels/triton/values.py.
+    int divisor_count;
+    struct {
+        const struct kg_index *axis;
+        const char *name;
+    } divisors[KG_MAX_INDICES];
     int extra_count;
     struct {
         const char *name, *argument; // in the kernel, and in the public function
@@ -108,6 +122,8 @@ void kg_triton_extra(struct kg_triton_kernel *kernel, const char *name, const ch
 // The value of an expression of the current nest, converted to `type`. May write reads in front.
 const char *kg_triton_value(struct kg_triton_kernel *kernel, const struct kg_expr *expr,
                             enum kg_type type);
+// The same in the expression's own type, to be stored alone: integers may be of 32 bits.
+const char *kg_triton_stored(struct kg_triton_kernel *kernel, const struct kg_expr *expr);
 // An index expression as it stands in a subscript, and a size expression; of primary precedence.
 const char *kg_triton_index(struct kg_triton_kernel *kernel, const struct kg_expr *expr);
 // begin and end of an axis; the number of its values.
@@ -135,6 +151,10 @@ void kg_triton_settle(struct kg_triton_kernel *kernel, int position, const char 
 void kg_triton_store(struct kg_triton_kernel *kernel, const char *value, enum kg_type type);
 // A product or sum as an operand of something that binds tighter: in parentheses, if it needs them.
 const char *kg_triton_operand(struct kg_triton_kernel *kernel, const char *text);
+// Whether a read goes along both of two neighbouring axes, of which `inner` is the second, with its
+// whole dimensions as the axes' lengths: `dims` are those.
+bool kg_triton_is_walked(const struct kg_nest *nest, const struct kg_access *access, int inner,
+                         int dims[2]);
 // The condition that the relation of an axis holds; NULL: it has none.
 const char *kg_triton_relation(struct kg_triton_kernel *kernel, const struct kg_index *axis);
 // "a & b"; either may be NULL.

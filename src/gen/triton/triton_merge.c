@@ -42,8 +42,7 @@ static bool is_subscript(const struct kg_expr *expr, int axis, const struct kg_s
     return seen <= 1 && (!expr->pad || (seen == 0 && is_subscript(expr->pad, axis, size)));
 }
 
-// Whether neither values nor other axes depend on the length of the axis.
-static bool can_merge(const struct kg_group *group, const struct kg_nest *shape, int axis)
+bool kg_triton_can_merge(const struct kg_group *group, const struct kg_nest *shape, int axis)
 {
     const struct kg_expr *end = shape->axes[axis]->end;
     if (end->kind != KG_EXPR_SIZE || end->size->is_param)
@@ -152,7 +151,7 @@ struct kg_triton_host kg_triton_merge(struct kg_triton_unit *unit, const struct 
 {
     struct kg_triton_host host = *unit->host;
     int start = last + 1;
-    while (start > first && can_merge(unit->group, shape, start - 1))
+    while (start > first && kg_triton_can_merge(unit->group, shape, start - 1))
         start--;
     struct kg_text tensors = {0}, sizes = {0}, names = {0};
     if (last - start >= 1 && add_tensors(&tensors, unit, start, last)) {

@@ -14,4 +14,7 @@
 struct kg_triton_host kg_triton_merge(struct kg_triton_unit *unit, const struct kg_nest *shape,
                                       int first, int last);
 
+// Whether neither values nor other axes depend on the length of the axis.
+bool kg_triton_can_merge(const struct kg_group *group, const struct kg_nest *shape, int axis);
+
 #endif

@@ -62,11 +62,6 @@ static const char *validity(struct kg_triton_kernel *kernel, const struct kg_nes
 static void write_outputs(struct kg_triton_kernel *kernel, const struct kg_nest *nest)
 {
     struct kg_triton_tile tile = kg_triton_tile_outputs(kernel, nest);
-    if (!nest->has_reduce) {
-        const char *value = kg_triton_value(kernel, nest->body, nest->body->type);
-        kg_triton_store(kernel, value, nest->body->type);
-        return;
-    }
     struct kg_triton_fold fold = kg_triton_fold_of(nest);
     fold.shape = tile.shape;
     kg_triton_fold_begin(kernel, &fold);
@@ -104,15 +99,19 @@ static void launch(struct kg_triton_unit *unit, const struct kg_triton_kernel *k
                    const struct kg_nest *nest, bool columns)
 {
     if (columns)
-        kg_triton_launch_rows(unit, kernel, nest, nest->output_axes, "_reduce_tile");
+        kg_triton_launch_rows(unit, kernel, nest, nest->output_axes);
     else
-        kg_triton_launch_tile(unit, kernel, nest);
+        kg_triton_launch_tile(unit, kernel, NULL, nest);
 }
 
 static void write(const struct kg_triton_plan *plan, struct kg_triton_unit *unit)
 {
     (void)plan;
     const struct kg_nest *nest = kg_group_nest(unit->group, 0);
+    if (!nest->has_reduce) {
+        kg_triton_write_elements(unit);
+        return;
+    }
     bool columns = reduces_columns(nest);
     struct kg_triton_kernel *kernel = kg_triton_unit_begin(unit, "");
     if (!kernel)

@@ -18,6 +18,9 @@ bool kg_triton_is_window(const struct kg_nest *nest);
 // Writes a group whose only reduction, at position k, has neither relations nor a window.
 void kg_triton_write_reduction(struct kg_triton_unit *unit, int k);
 
+// Writes a group of statements over the same axes, none of which reduces.
+void kg_triton_write_elements(struct kg_triton_unit *unit);
+
 // Names for a problem's public function. `arena` outlives it.
 void kg_triton_host_begin(struct kg_triton_host *host, const struct kg_problem *problem,
                           struct kg_arena *arena);

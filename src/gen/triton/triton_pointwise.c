@@ -6,20 +6,37 @@
 #include "gen/shared/pointwise_chain.h"
 #include "gen/triton/triton_plain.h"
 #include "gen/triton/triton_tile.h"
+#include "gen/triton/triton_walk.h"
+
+void kg_triton_write_elements(struct kg_triton_unit *unit)
+{
+    const struct kg_group *group = unit->group;
+    const struct kg_nest *shape = kg_group_nest(group, 0);
+    struct kg_triton_kernel *kernel = kg_triton_unit_begin(unit, "");
+    if (!kernel)
+        return;
+    kernel->nest = shape;
+    (void)kg_triton_tile_outputs(kernel, shape);
+    for (int i = 0; i < group->count; i++)
+        kg_triton_element(kernel, i);
+    bool walks = kg_triton_walk_pays(unit, shape);
+    struct kg_triton_kernel *walk = walks ? kg_triton_unit_begin(unit, "_walk") : NULL;
+    if (walk) {
+        walk->nest = shape;
+        kg_triton_walk_tile(walk, shape);
+        for (int i = 0; i < group->count; i++)
+            kg_triton_element(walk, i);
+    }
+    kg_triton_launch_tile(unit, kernel, walk, shape);
+    kg_triton_unit_end(unit, kernel);
+    if (walk)
+        kg_triton_unit_end(unit, walk);
+}
 
 static void write(const struct kg_triton_plan *plan, struct kg_triton_unit *unit)
 {
     (void)plan;
-    const struct kg_group *group = unit->group;
-    struct kg_triton_kernel *kernel = kg_triton_unit_begin(unit, "");
-    if (!kernel)
-        return;
-    kernel->nest = kg_group_nest(group, 0);
-    (void)kg_triton_tile_outputs(kernel, kernel->nest);
-    for (int i = 0; i < group->count; i++)
-        kg_triton_element(kernel, i);
-    kg_triton_launch_tile(unit, kernel, kg_group_nest(group, 0));
-    kg_triton_unit_end(unit, kernel);
+    kg_triton_write_elements(unit);
 }
 
 static const void *match_chain(const struct kg_group *group, const struct kg_device_facts *facts,

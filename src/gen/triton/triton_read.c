@@ -223,17 +223,59 @@ static bool is_inside(const struct kg_problem *problem)
     return true;
 }
 
+bool kg_triton_is_walked(const struct kg_nest *nest, const struct kg_access *access, int inner,
+                         int dims[2])
+{
+    int found = 0;
+    for (int dim = 0; dim < access->tensor->rank; dim++) {
+        const struct kg_expr *subscript = access->map[dim].subscript;
+        int side = subscript->kind == KG_EXPR_INDEX ? subscript->index->id - inner + 1 : -1;
+        if ((side == 0 || side == 1) && kg_access_covers(nest, access, dim)) {
+            dims[side] = dim;
+            found |= 1 << side;
+        }
+    }
+    return found == 3;
+}
+
+// Whether the subscript is the quotient of an axis by something and the dimension as many times
+// shorter than the axis, so that the quotient lies inside it.
+static bool divides_inside(const struct kg_nest *nest, const struct kg_access *access, int dim)
+{
+    const struct kg_expr *subscript = access->map[dim].subscript, *size = access->tensor->dims[dim];
+    if (subscript->kind != KG_EXPR_CALL || subscript->function != KG_FN_DIV ||
+        subscript->arguments[0]->kind != KG_EXPR_INDEX ||
+        !kg_expr_is_natural(subscript->arguments[1]))
+        return false;
+    const struct kg_index *axis = nest->axes[subscript->arguments[0]->index->id];
+    const struct kg_expr *divisor = subscript->arguments[1], *end = axis->end;
+    if (axis->begin)
+        return false;
+    if (size->kind == KG_EXPR_CALL && size->function == KG_FN_CEILDIV)
+        return kg_size_same(size->arguments[0], end) && kg_size_same(size->arguments[1], divisor);
+    for (int k = 0; k < 2 && end->kind == KG_EXPR_CALL && end->function == KG_FN_MUL; k++)
+        if (kg_size_same(end->arguments[k], divisor) && kg_size_same(end->arguments[1 - k], size))
+            return true;
+    return false;
+}
+
 static struct place place_of(struct kg_triton_kernel *kernel, const struct kg_access *access)
 {
     const struct kg_tensor *tensor = access->tensor;
     struct place place = {"0", NULL};
+    int walked[2];
+    bool walks = kernel->walk && kg_triton_is_walked(kernel->nest, access, kernel->walked, walked);
     bool unproved = !is_inside(kernel->group->problem), small = kernel->small;
     kernel->small = false; // what is read for a subscript is multiplied by a stride
     for (int dim = 0; dim < tensor->rank; dim++) {
         const struct kg_expr *expr = access->map[dim].subscript;
-        const char *subscript = kg_triton_index(kernel, expr);
+        if (walks && dim == walked[0])
+            continue;
+        const char *subscript =
+            walks && dim == walked[1] ? kernel->walk : kg_triton_index(kernel, expr);
         bool guarded = (access->read->pad || (unproved && !access->map[dim].is_gather)) &&
-                       !kg_access_covers(kernel->nest, access, dim);
+                       !kg_access_covers(kernel->nest, access, dim) &&
+                       !divides_inside(kernel->nest, access, dim);
         if (guarded) {
             if (expr->kind == KG_EXPR_CALL) // it is used three times
                 subscript = named(kernel, tensor, dim, subscript);
@@ -292,7 +334,7 @@ static const char *converted(struct kg_triton_kernel *kernel, const struct kg_te
         return loaded;
     if (kernel->whole && !kg_dtypes[dtype].is_float)
         return loaded;
-    if (kernel->small && tensor->compute == KG_TYPE_I64)
+    if ((kernel->small || kernel->narrow) && tensor->compute == KG_TYPE_I64)
         return kg_dtype_is_packed(dtype) ? loaded
                                          : kg_triton_format(kernel, "%s.to(tl.int32)", loaded);
     return kg_triton_format(kernel, "%s.to(%s)", loaded, kg_triton_type(tensor->compute));
@@ -390,13 +432,16 @@ static const char *inlined(struct kg_triton_kernel *kernel, const struct kg_nest
             name, mask ? kg_triton_format(kernel, strchr(mask, '&') ? "(%s)" : "%s", mask) : NULL};
     }
     memcpy(kernel->axes, axes, sizeof axes);
+    const char *walk = kernel->walk;
     bool shared = kernel->shared;
+    kernel->walk = NULL;                                // the maker's axes are others
     for (int axis = 0; axis < nest->axis_count; axis++) // then others need the formula as well
         kernel->shared |= !kg_access_uses(access, axis, axis);
     kernel->nest = maker;
     const char *value = kg_triton_value(kernel, maker->body, maker->body->type);
     kernel->nest = nest;
     kernel->shared = shared;
+    kernel->walk = walk;
     memcpy(kernel->axes, kept, sizeof kept);
     const char *name = kg_triton_fresh(kernel, access->tensor->name);
     kg_triton_line(kernel, "%s = %s", name, value);
@@ -427,9 +472,14 @@ const char *kg_triton_read(struct kg_triton_kernel *kernel, const struct kg_acce
     }
     const char *key = kg_triton_format(kernel, "%s|%s|%s|%s", place.offset, mask ? mask : "", other,
                                        pad ? pad : "");
-    known = find_load(kernel, tensor, key);
+    const char *narrow_key = kg_triton_format(kernel, "%s|narrow", key);
+    known = find_load(kernel, tensor, kernel->narrow ? narrow_key : key);
     if (known)
         return known;
+    known = find_load(kernel, tensor, kernel->narrow ? key : narrow_key);
+    if (known)
+        return kg_triton_format(kernel, "%s.to(%s)", known,
+                                kernel->narrow ? "tl.int32" : "tl.int64");
     const char *value = kg_triton_fresh(kernel, tensor->name);
     const char *loaded =
         converted(kernel, tensor,
@@ -438,7 +488,7 @@ const char *kg_triton_read(struct kg_triton_kernel *kernel, const struct kg_acce
         kg_triton_line(kernel, "%s = tl.where(%s, %s, %s)", value, place.inside, loaded, pad);
     else
         kg_triton_line(kernel, "%s = %s", value, loaded);
-    remember(kernel, tensor, key, value);
+    remember(kernel, tensor, kernel->narrow ? narrow_key : key, value);
     return value;
 }
 
@@ -463,10 +513,14 @@ void kg_triton_store(struct kg_triton_kernel *kernel, const char *value, enum kg
     const char *pointer = pointer_of(kernel, tensor), *offset = NULL;
     bool used[KG_MAX_INDICES] = {false};
     for (int dim = 0; dim < nest->output_axes; dim++) {
-        const char *term = kg_triton_format(kernel, "%s * %s", kernel->axes[dim].name,
-                                            stride_of(kernel, tensor, dim));
-        offset = offset ? kg_triton_format(kernel, "%s + %s", offset, term) : term;
         used[dim] = true;
+        if (kernel->walk && dim + 1 == kernel->walked)
+            continue;
+        bool walks = kernel->walk && dim == kernel->walked;
+        const char *term =
+            kg_triton_format(kernel, "%s * %s", walks ? kernel->walk : kernel->axes[dim].name,
+                             stride_of(kernel, tensor, dim));
+        offset = offset ? kg_triton_format(kernel, "%s + %s", offset, term) : term;
     }
     const char *mask = mask_of(kernel, used);
     struct kg_text text = {0};
@@ -512,8 +566,10 @@ void kg_triton_element(struct kg_triton_kernel *kernel, int position)
 {
     const struct kg_nest *nest = kg_group_nest(kernel->group, position);
     kernel->nest = nest;
-    kg_triton_settle(kernel, position, kg_triton_value(kernel, nest->body, nest->body->type),
-                     nest->body->type);
+    const char *value = is_read_later(kernel->group, position)
+                            ? kg_triton_value(kernel, nest->body, nest->body->type)
+                            : kg_triton_stored(kernel, nest->body);
+    kg_triton_settle(kernel, position, value, nest->body->type);
 }
 
 void kg_triton_recompute(struct kg_triton_kernel *kernel, int position)

@@ -193,7 +193,7 @@ static void launch(const struct reduction *reduction, struct kg_triton_unit *uni
     kg_triton_launch_grid(unit, kernels[WHOLE], 3, false);
     kg_triton_launch_call(unit, kernels[WHOLE], 3, KG_TRITON_TUNE_ALL);
     kg_text_format(text,
-                   "        else:\n            %s = triton.cdiv(triton.cdiv(%s, %s.splits), "
+                   "        else:\n            %s = _cdiv(_cdiv(%s, %s.splits), "
                    "%s.cols) * %s.cols\n",
                    host->chunk, cols, tile, tile, tile);
     bool truth = nest->reduce == KG_REDUCE_ANY || nest->reduce == KG_REDUCE_ALL;
@@ -209,11 +209,11 @@ static void launch(const struct reduction *reduction, struct kg_triton_unit *uni
                        "            %s = torch.empty((%s.splits, %s), dtype=torch.int64, "
                        "device=%s)\n",
                        host->place, tile, rows, host->device);
-    kg_text_format(
-        text, "            %s = (%s%s.splits,)\n", host->grid,
-        scalar ? "" : kg_arena_format(host->arena, "triton.cdiv(%s, %s.rows), ", rows, tile), tile);
+    kg_text_format(text, "            %s = (%s%s.splits,)\n", host->grid,
+                   scalar ? "" : kg_arena_format(host->arena, "_cdiv(%s, %s.rows), ", rows, tile),
+                   tile);
     kg_triton_launch_call(unit, kernels[PART], 3, KG_TRITON_TUNE_NONE);
-    kg_text_format(text, "            %s = (triton.cdiv(%s, %s.rows),)\n", host->grid, rows, tile);
+    kg_text_format(text, "            %s = (_cdiv(%s, %s.rows),)\n", host->grid, rows, tile);
     kg_triton_launch_call(unit, kernels[END], 3, KG_TRITON_TUNE_NONE);
     unit->host = given;
 }

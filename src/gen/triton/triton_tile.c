@@ -4,6 +4,7 @@
 
 #include "gen/shared/axes.h"
 #include "gen/triton/triton_merge.h"
+#include "gen/triton/triton_walk.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -52,6 +53,27 @@ const char *kg_triton_tile_part(struct kg_triton_kernel *kernel, const struct kg
     return kg_triton_format(kernel, "%s * %s + %s", split, kg_triton_operand(kernel, rows), offset);
 }
 
+// The name of what multiplies instead of dividing by the length of an axis; "None" for a length
+// that the compiler knows.
+static const char *divisor_of(struct kg_triton_kernel *kernel, const struct kg_index *axis)
+{
+    const struct kg_expr *end = axis->end;
+    bool known = end->kind == KG_EXPR_NUMBER || (end->size && end->size->is_param) ||
+                 (end->kind == KG_EXPR_SIZE && kernel->is_constant[end->size->id]);
+    if (known && !axis->begin)
+        return "None";
+    for (int i = 0; i < kernel->divisor_count; i++)
+        if (kg_size_same(kernel->divisors[i].axis->end, end) &&
+            kg_size_same(kernel->divisors[i].axis->begin, axis->begin))
+            return kernel->divisors[i].name;
+    if (kernel->divisor_count == KG_MAX_INDICES)
+        return "None";
+    const char *name = kg_triton_fresh(kernel, kg_triton_format(kernel, "%s_magic", axis->name));
+    kernel->divisors[kernel->divisor_count].axis = axis;
+    kernel->divisors[kernel->divisor_count++].name = name;
+    return name;
+}
+
 void kg_triton_tile_split(struct kg_triton_kernel *kernel, const struct kg_nest *nest,
                           const int *axes, int count, const char *linear, const char *inside)
 {
@@ -68,6 +90,25 @@ void kg_triton_tile_split(struct kg_triton_kernel *kernel, const struct kg_nest 
         kg_triton_line(kernel, "%s = %s", name, value);
         kernel->axes[axes[i]] = (struct kg_triton_axis){name, inside};
     }
+}
+
+// The same without masks, by multiplications: fewer instructions, but the compiler sees no longer
+// which values follow each other.
+static void split_by_products(struct kg_triton_kernel *kernel, const struct kg_nest *nest,
+                              const int *axes, int count, const char *linear)
+{
+    for (int i = count - 1; i > 0; i--) {
+        const struct kg_index *axis = nest->axes[axes[i]];
+        const char *extent = kg_triton_extent(kernel, axis), *magic = divisor_of(kernel, axis);
+        const char *rest = kg_triton_fresh(kernel, i > 1 ? "rest" : nest->axes[axes[0]]->name);
+        const char *name = kg_triton_fresh(kernel, axis->name);
+        kg_triton_line(kernel, "%s = _quotient(%s, %s, %s)", rest, linear, extent, magic);
+        kg_triton_line(kernel, "%s = _remainder(%s, %s, %s, %s)", name, linear, rest, extent,
+                       magic);
+        kernel->axes[axes[i]] = (struct kg_triton_axis){name, NULL};
+        linear = rest;
+    }
+    kernel->axes[axes[0]] = (struct kg_triton_axis){linear, NULL};
 }
 
 struct kg_triton_axis kg_triton_tile_dimension(struct kg_triton_kernel *kernel, const char *base,
@@ -94,7 +135,7 @@ void kg_triton_tile_rows_of(struct kg_triton_kernel *kernel, const struct kg_nes
         kg_triton_line(kernel, "%s = %s * BLOCK_ROWS + tl.arange(0, BLOCK_ROWS)", row,
                        kg_triton_program(kernel, 0, true));
         kg_triton_line(kernel, "%s = tl.minimum(%s, %s - 1)[:, None]", row, row, total);
-        kg_triton_tile_split(kernel, nest, axes, count, row, NULL);
+        split_by_products(kernel, nest, axes, count, row);
         return;
     }
     struct kg_triton_axis rows =
@@ -135,9 +176,7 @@ struct kg_triton_axis kg_triton_tile_columns(struct kg_triton_kernel *kernel,
     return (struct kg_triton_axis){name, inside};
 }
 
-// The output axis along which a transposed read walks memory, while the output is written along the
-// last one; -1: there is none.
-static int turned_axis(const struct kg_group *group, const struct kg_nest *shape)
+int kg_triton_turned_axis(const struct kg_group *group, const struct kg_nest *shape)
 {
     int last = shape->output_axes - 1;
     for (int i = 0; i < group->count && !shape->has_reduce; i++) {
@@ -171,11 +210,10 @@ void kg_triton_launch_grid(struct kg_triton_unit *unit, const struct kg_triton_k
     columns &= has_block(kernel, "BLOCK_COLS");
     kg_text_format(text, "%*s%s = lambda meta: (", 4 * level, "", host->grid);
     if (rows)
-        kg_text_format(text, "triton.cdiv(%s, meta[\"BLOCK_ROWS\"]),%s", host->counts[0],
+        kg_text_format(text, "_cdiv(%s, meta[\"BLOCK_ROWS\"]),%s", host->counts[0],
                        columns ? " " : "");
     if (columns)
-        kg_text_format(text, "triton.cdiv(%s, meta[\"BLOCK_COLS\"])%s", host->counts[1],
-                       rows ? "" : ",");
+        kg_text_format(text, "_cdiv(%s, meta[\"BLOCK_COLS\"])%s", host->counts[1], rows ? "" : ",");
     kg_text_add(text, rows || columns ? ")\n" : "1,)\n");
 }
 
@@ -229,29 +267,41 @@ void kg_triton_launch_call(struct kg_triton_unit *unit, const struct kg_triton_k
 }
 
 void kg_triton_launch_tile(struct kg_triton_unit *unit, const struct kg_triton_kernel *kernel,
-                           const struct kg_nest *nest)
+                           const struct kg_triton_kernel *walk, const struct kg_nest *nest)
 {
+    int last = nest->output_axes - 1;
     const struct kg_triton_host *given = unit->host;
     struct kg_triton_host merged = kg_triton_merge(unit, nest, 0, nest->output_axes - 1);
     unit->host = &merged;
-    kg_triton_launch_outputs(unit, kernel, nest, 1);
+    if (walk) {
+        struct kg_text *proofs = unit->proofs;
+        unit->proofs = NULL; // Ascend devices never run it
+        kg_text_add(unit->launches, "    if ");
+        kg_triton_walk_condition(unit, nest);
+        kg_text_add(unit->launches, ":\n");
+        kg_triton_launch_outputs(unit, walk, nest, last - 1, 2);
+        kg_text_add(unit->launches, "    else:\n");
+        unit->proofs = proofs;
+    }
+    kg_triton_launch_outputs(unit, kernel, nest, last, walk ? 2 : 1);
     unit->host = given;
 }
 
 void kg_triton_launch_outputs(struct kg_triton_unit *unit, const struct kg_triton_kernel *kernel,
-                              const struct kg_nest *nest, int level)
+                              const struct kg_nest *nest, int columns, int level)
 {
     struct kg_text *text = unit->launches;
     const struct kg_triton_host *host = unit->host;
     int last = nest->output_axes - 1, indent = 4 * level;
     const char *rows = host->counts[0], *cols = host->counts[1];
     kg_text_format(text, "%*s%s, %s = ", indent, "", rows, cols);
-    kg_triton_host_product(text, host, nest, 0, last - 1);
+    kg_triton_host_product(text, host, nest, 0, columns - 1);
     kg_text_add(text, ", ");
-    kg_triton_host_product(text, host, nest, last < 0 ? 0 : last, last);
+    kg_triton_host_product(text, host, nest, columns < 0 ? 0 : columns, last);
     kg_text_format(text, "\n%*sif %s and %s:\n%*s    %s = %s(%s, %s, ", indent, "", rows, cols,
                    indent, "", host->tile,
-                   turned_axis(unit->group, nest) < 0 ? "_tile" : "_transpose_tile", rows, cols);
+                   kg_triton_turned_axis(unit->group, nest) < 0 ? "_tile" : "_transpose_tile", rows,
+                   cols);
     kg_triton_add_most(unit, kg_triton_values(kernel), false);
     kg_text_add(text, ")\n");
     kg_triton_launch_grid(unit, kernel, level + 1, true);
@@ -259,7 +309,7 @@ void kg_triton_launch_outputs(struct kg_triton_unit *unit, const struct kg_trito
 }
 
 void kg_triton_launch_rows(struct kg_triton_unit *unit, const struct kg_triton_kernel *kernel,
-                           const struct kg_nest *nest, int rows, const char *tile)
+                           const struct kg_nest *nest, int rows)
 {
     struct kg_text *text = unit->launches;
     const struct kg_triton_host *host = unit->host;
@@ -267,10 +317,10 @@ void kg_triton_launch_rows(struct kg_triton_unit *unit, const struct kg_triton_k
     kg_triton_host_product(text, host, nest, 0, rows - 1);
     kg_text_add(text, ", ");
     kg_triton_host_extent(text, host, nest->axes[nest->axis_count - 1]);
-    kg_text_format(text, "\n    if %s:\n        %s = %s(%s, %s, ", host->counts[0], host->tile,
-                   tile, host->counts[0], host->counts[1]);
+    kg_text_format(text, "\n    if %s:\n        %s = _reduce_tile(%s, %s, ", host->counts[0],
+                   host->tile, host->counts[0], host->counts[1]);
     kg_triton_add_most(unit, kg_triton_values(kernel), false);
-    kg_text_add(text, ")\n");
+    kg_text_add(text, ", False)\n");
     kg_triton_launch_grid(unit, kernel, 2, false);
     kg_triton_launch_call(unit, kernel, 2, KG_TRITON_TUNE_ALL);
 }
@@ -278,7 +328,7 @@ void kg_triton_launch_rows(struct kg_triton_unit *unit, const struct kg_triton_k
 struct kg_triton_tile kg_triton_tile_outputs(struct kg_triton_kernel *kernel,
                                              const struct kg_nest *nest)
 {
-    int last = nest->output_axes - 1, turned = turned_axis(kernel->group, nest);
+    int last = nest->output_axes - 1, turned = kg_triton_turned_axis(kernel->group, nest);
     if (last < 0)
         return (struct kg_triton_tile){"", 0};
     int axes[KG_MAX_INDICES], count = 0;

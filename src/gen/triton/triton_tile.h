@@ -37,15 +37,19 @@ void kg_triton_tile_rows(struct kg_triton_kernel *kernel, const struct kg_nest *
 struct kg_triton_axis kg_triton_tile_columns(struct kg_triton_kernel *kernel,
                                              const struct kg_nest *nest, int first, int last,
                                              const char *start, const char *expand);
-// The launch of a kernel whose outputs are tiles; the same without merging axes, indented by
-// `level`; and that of one whose programs take rows: axes [0, rows), with the axes after them as
-// columns; `tile` is the helper that chooses blocks.
+// The output axis along which a transposed read walks memory, while the output is written along the
+// last one; -1: there is none.
+int kg_triton_turned_axis(const struct kg_group *group, const struct kg_nest *shape);
+// The launch of a kernel whose outputs are tiles, or of `walk` where the last axis is short (NULL:
+// see triton_walk.h); the same without merging axes, of tiles whose columns begin with the axis
+// `columns`, indented by `level`; and that of one whose programs take rows: axes [0, rows), with
+// the axes after them as columns, which each program walks whole.
 void kg_triton_launch_tile(struct kg_triton_unit *unit, const struct kg_triton_kernel *kernel,
-                           const struct kg_nest *nest);
+                           const struct kg_triton_kernel *walk, const struct kg_nest *nest);
 void kg_triton_launch_outputs(struct kg_triton_unit *unit, const struct kg_triton_kernel *kernel,
-                              const struct kg_nest *nest, int level);
+                              const struct kg_nest *nest, int columns, int level);
 void kg_triton_launch_rows(struct kg_triton_unit *unit, const struct kg_triton_kernel *kernel,
-                           const struct kg_nest *nest, int rows, const char *tile);
+                           const struct kg_nest *nest, int rows);
 // What an autotuner may change of a launch, besides warps and stages: a grid that is a tuple and
 // the memory of parts depend on the blocks, and a row that lies in one block must not be cut.
 enum kg_triton_tunable { KG_TRITON_TUNE_NONE, KG_TRITON_TUNE_ROWS, KG_TRITON_TUNE_ALL };

@@ -33,6 +33,7 @@ On Ascend (device npu):
 from __future__ import annotations
 
 import contextlib
+import functools
 import math
 import os
 import typing
@@ -64,6 +65,25 @@ def _place(turn, last, across):
 
 
 @triton.jit
+def _quotient(a, b, magic):
+    """a // b, neither of which is negative. Dividing takes some twenty instructions; the product
+    with what _magic made of b has the quotient in its upper half."""
+    if magic is None:
+        return a // b
+    else:
+        high = tl.umulhi(a.to(tl.uint32), magic.to(tl.uint32))
+        return (high >> ((magic >> 32).to(tl.uint32) & 31)).to(tl.int32)
+
+
+@triton.jit
+def _remainder(a, quotient, b, magic):
+    if magic is None:
+        return a % b
+    else:
+        return a - quotient * b
+
+
+@triton.jit
 def _maximum(a, b):
     return tl.maximum(a, b, propagate_nan=tl.PropagateNan.ALL)
 
@@ -83,10 +103,10 @@ def _first_place(values, places, best, axis: tl.constexpr, keep_dims: tl.constex
     return tl.where(first == behind, -1, first)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["h_magic"])
 def _pool_y_kernel(
-    x_ptr, y_ptr, x_s0, x_s1, x_s2, y_s0, y_s1, y_s2, turns, last, across, N, H, W, h_end,
-    R: tl.constexpr, S: tl.constexpr, INDEX: tl.constexpr, BLOCK_ROWS: tl.constexpr,
+    x_ptr, y_ptr, x_s0, x_s1, x_s2, y_s0, y_s1, y_s2, turns, last, across, h_magic, N, H, W,
+    h_end, R: tl.constexpr, S: tl.constexpr, INDEX: tl.constexpr, BLOCK_ROWS: tl.constexpr,
     BLOCK_COLS: tl.constexpr,
 ):
     """y[n, h, w] = max(r in 0..3) x[n, h*2 + r, w]"""
@@ -94,8 +114,8 @@ def _pool_y_kernel(
         program, program_col = _place(turn, last, across)
         row = program.to(INDEX) * BLOCK_ROWS + tl.arange(0, BLOCK_ROWS)
         row = tl.minimum(row, N * h_end - 1)[:, None]
-        n = row // h_end
-        h = row % h_end
+        n = _quotient(row, h_end, h_magic)
+        h = _remainder(row, n, h_end, h_magic)
         w = (program_col.to(INDEX) * BLOCK_COLS + tl.arange(0, BLOCK_COLS))[None, :]
         w_in = w < W
         total = tl.full([BLOCK_ROWS, BLOCK_COLS], float("-inf"), tl.float32)
@@ -193,10 +213,10 @@ def _pool_place_end_kernel(
         tl.store(place_ptr_1 + n * place_s0, place_1.to(tl.int32).to(tl.int64), mask=n_in)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["h_magic"])
 def _pool_y_f64_kernel(
-    x_ptr, y_ptr, x_s0, x_s1, x_s2, y_s0, y_s1, y_s2, turns, last, across, N, H, W, h_end,
-    R: tl.constexpr, S: tl.constexpr, INDEX: tl.constexpr, BLOCK_ROWS: tl.constexpr,
+    x_ptr, y_ptr, x_s0, x_s1, x_s2, y_s0, y_s1, y_s2, turns, last, across, h_magic, N, H, W,
+    h_end, R: tl.constexpr, S: tl.constexpr, INDEX: tl.constexpr, BLOCK_ROWS: tl.constexpr,
     BLOCK_COLS: tl.constexpr,
 ):
     """y[n, h, w] = max(r in 0..3) x[n, h*2 + r, w]"""
@@ -204,8 +224,8 @@ def _pool_y_f64_kernel(
         program, program_col = _place(turn, last, across)
         row = program.to(INDEX) * BLOCK_ROWS + tl.arange(0, BLOCK_ROWS)
         row = tl.minimum(row, N * h_end - 1)[:, None]
-        n = row // h_end
-        h = row % h_end
+        n = _quotient(row, h_end, h_magic)
+        h = _remainder(row, n, h_end, h_magic)
         w = (program_col.to(INDEX) * BLOCK_COLS + tl.arange(0, BLOCK_COLS))[None, :]
         w_in = w < W
         total = tl.full([BLOCK_ROWS, BLOCK_COLS], float("-inf"), tl.float64)
@@ -318,6 +338,37 @@ def _most(device: torch.device, values: int, registers: int = 16384) -> int:
     return 1 << (max(fits, 1).bit_length() - 1)
 
 
+def _cdiv(a: int, b: int) -> int:
+    """a / b rounded up. triton.cdiv and triton.next_power_of_2, which kernels may call too, take
+    the host microseconds each."""
+    return -(-a // b)
+
+
+def _power(n: int) -> int:
+    """The power of two that is n or follows it."""
+    return 1 << (max(n, 1) - 1).bit_length()
+
+
+@functools.cache
+def _programs(device: torch.device) -> int:
+    """How many programs keep a device busy: four on each multiprocessor of a GPU. Elsewhere one, as
+    a core that takes tiles in turns gains nothing by smaller ones."""
+    if device.type != "cuda":
+        return 1
+    return 4 * torch.cuda.get_device_properties(device).multi_processor_count
+
+
+def _share(elements: int, programs: int) -> int:
+    """Elements of a tile, so that there are that many programs; at least 128, which one warp loads
+    in vectors."""
+    return max(_power(_cdiv(elements, programs)), 128)
+
+
+def _warps(elements: int, most: int) -> int:
+    """8 elements a thread: 128 bits of 2-byte floats."""
+    return min(max(elements // 256, 1), most)
+
+
 def _cores(device: torch.device, cube: bool) -> int:
     """Of an Ascend device: those with a cube unit, or all vector cores. 0: each tile has a program
     of its own, as on GPUs."""
@@ -337,9 +388,9 @@ def _spread(
     if not cores:
         return grid, 1, 2**31 - 1, 1
     tiles = grid(blocks) if callable(grid) else grid
-    turns = triton.cdiv(math.prod(tiles), cores)
+    turns = _cdiv(math.prod(tiles), cores)
     across = tiles[1] if len(tiles) > 1 else 1
-    return (triton.cdiv(math.prod(tiles), turns),), turns, math.prod(tiles) - 1, across
+    return (_cdiv(math.prod(tiles), turns),), turns, math.prod(tiles) - 1, across
 
 
 def _configs(blocks: dict, varied: tuple, warps: int, stages: int) -> list:
@@ -393,14 +444,16 @@ def _tunable(kernel: typing.Any, *varied: str) -> typing.Any:
     return _Autotuned(kernel, varied)
 
 
-def _tile(rows: int, cols: int, most: int) -> _Tile:
+def _tile(rows: int, cols: int, most: int, programs: int) -> _Tile:
     """Blocks of an output of rows x cols: wide along the columns, where memory is contiguous, and
-    about 2048 elements a program. A grid has at most 65535 programs along the columns."""
-    width = min(triton.next_power_of_2(max(cols, 1)), 1024, max(most // 2, 1))
+    about 2048 elements a program, fewer where that leaves a part of the device idle. A grid has at
+    most 65535 programs along the columns."""
+    share = _share(rows * cols, programs)
+    width = min(_power(cols), 1024, max(most // 2, 1), share)
     if cols > 65535 * width:
-        width = min(triton.next_power_of_2(triton.cdiv(cols, 65535)), most)
-    height = min(triton.next_power_of_2(max(rows, 1)), max(min(2048, most) // width, 1))
-    return _Tile(height, width, 8 if height * width >= 2048 else 4)
+        width = min(_power(_cdiv(cols, 65535)), most)
+    height = min(_power(rows), max(min(2048, most, share) // width, 1))
+    return _Tile(height, width, _warps(height * width, 8))
 
 
 def _merge(sizes: tuple, *strides: tuple) -> list:
@@ -422,6 +475,18 @@ def _step(tensor: torch.Tensor, dim: int, size: int) -> int:
     return tensor.stride(dim) if size > 1 else 0
 
 
+def _magic(device: torch.device, index: tl.dtype, divisor: int) -> int | None:
+    """What multiplies a number below 2^31 instead of dividing it: p being 31 + ceil(log2(divisor)),
+    ceil(2^p / divisor) has 32 bits, and its product with the number, shifted by p, is the quotient
+    (Granlund and Montgomery). None: kernels divide, where offsets have 64 bits, and on Ascend,
+    whose compiler knows quotients and remainders. 1 is a constant of a compiled kernel."""
+    if device.type == "npu" or index is tl.int64 or divisor <= 1:
+        return None
+    shift = (divisor - 1).bit_length()
+    # The bit on top makes every argument one of 64 bits.
+    return 1 << 62 | shift - 1 << 32 | -(-(1 << 31 + shift) // divisor)
+
+
 class _Reduction(typing.NamedTuple):
     rows: int
     cols: int
@@ -436,13 +501,27 @@ def _splits(programs: int, cols: int, step: int, most: int) -> int:
     return 1 << (wanted.bit_length() - 1)
 
 
-def _reduce_tile(rows: int, cols: int, most: int) -> _Reduction:
+def _reduce_tile(
+    rows: int, cols: int, most: int, programs: int, shared: bool = True
+) -> _Reduction:
     """Blocks of a reduction along memory: up to 2048 elements of a row a step, 16 a thread, and
-    more rows where they are short."""
-    width = min(triton.next_power_of_2(max(cols, 1)), 2048, most)
-    height = min(triton.next_power_of_2(max(rows, 1)), max(min(1024, most) // width, 1))
-    splits = _splits(triton.cdiv(rows, height), cols, width, most // height)
-    return _Reduction(height, width, splits, 4)
+    more rows where they are short, unless that leaves a part of the device idle. Where there are
+    fewer rows than multiprocessors, up to 8192 elements are one step of one program, as a second
+    launch would take longer; of longer rows each program has one step, if two would leave
+    multiprocessors idle. `shared`: whether programs can share a row."""
+    share, processors = _share(rows * cols, programs), programs // 4
+    width = min(_power(cols), 2048, most)
+    if rows < processors and cols <= 8192:
+        width = min(_power(cols), most)
+        return _Reduction(1, width, 1, _warps(width, 32))
+    height = min(_power(rows), max(min(1024, most, share) // width, 1))
+    splits = _splits(_cdiv(rows, height), cols, width, most // height)
+    if shared and rows * splits < processors:
+        parts = max(min(_power(processors) // rows, cols // 256), 1)
+        splits = 1 << (parts.bit_length() - 1)
+        width = min(_power(_cdiv(cols, splits)), 2048)
+        return _Reduction(height, width, splits, _warps(2 * width, 8))
+    return _Reduction(height, width, splits, _warps(height * width, 4))
 
 
 def _check(
@@ -496,22 +575,23 @@ def pool(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
         if T in (torch.float32,):
             rows, cols = N * (((H - R) // S) + 1), W
             if rows and cols:
-                tile = _tile(rows, cols, _most(device, 12))
-                grid = lambda meta: (triton.cdiv(rows, meta["BLOCK_ROWS"]), triton.cdiv(cols,
+                tile = _tile(rows, cols, _most(device, 12), _programs(device))
+                grid = lambda meta: (_cdiv(rows, meta["BLOCK_ROWS"]), _cdiv(cols,
                         meta["BLOCK_COLS"]))
                 grid, turns, last, across = _spread(device, grid, BLOCK_ROWS=tile.rows,
                         BLOCK_COLS=tile.cols)
                 _tunable(_pool_y_kernel, "BLOCK_ROWS", "BLOCK_COLS")[grid](
                     x, y, x.stride(0), x.stride(1), x.stride(2), y.stride(0), y.stride(1), y.stride(2),
-                    turns, last, across, N, H, W, (((H - R) // S) + 1), R=R, S=S, INDEX=index,
-                    BLOCK_ROWS=tile.rows, BLOCK_COLS=tile.cols, num_warps=tile.warps,
+                    turns, last, across, _magic(device, index, (((H - R) // S) + 1)), N, H, W,
+                    (((H - R) // S) + 1), R=R, S=S, INDEX=index, BLOCK_ROWS=tile.rows,
+                    BLOCK_COLS=tile.cols, num_warps=tile.warps,
                 )
             H_run, W_run = _merge((H, W), (x.stride(1), x.stride(2)))
             rows, cols = N, H_run * W_run
             if rows:
-                tile = _reduce_tile(rows, cols, _most(device, 36))
+                tile = _reduce_tile(rows, cols, _most(device, 36), _programs(device))
                 if tile.splits == 1:
-                    grid = lambda meta: (triton.cdiv(rows, meta["BLOCK_ROWS"]),)
+                    grid = lambda meta: (_cdiv(rows, meta["BLOCK_ROWS"]),)
                     grid, turns, last, across = _spread(device, grid, BLOCK_ROWS=tile.rows,
                             BLOCK_COLS=tile.cols)
                     _tunable(_pool_place_kernel, "BLOCK_ROWS", "BLOCK_COLS")[grid](
@@ -521,10 +601,10 @@ def pool(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
                         BLOCK_COLS=tile.cols, num_warps=tile.warps,
                     )
                 else:
-                    chunk = triton.cdiv(triton.cdiv(cols, tile.splits), tile.cols) * tile.cols
+                    chunk = _cdiv(_cdiv(cols, tile.splits), tile.cols) * tile.cols
                     part = torch.empty((tile.splits, rows), dtype=torch.float32, device=device)
                     place_1 = torch.empty((tile.splits, rows), dtype=torch.int64, device=device)
-                    grid = (triton.cdiv(rows, tile.rows), tile.splits,)
+                    grid = (_cdiv(rows, tile.rows), tile.splits,)
                     grid, turns, last, across = _spread(device, grid)
                     _pool_place_part_kernel[grid](
                         x, part, place_1, chunk, x.stride(0), _step(x, 1, H_run), _step(x, 2,
@@ -532,7 +612,7 @@ def pool(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
                         turns, last, across, N, H_run, W_run, INDEX=index, BLOCK_ROWS=tile.rows,
                         BLOCK_COLS=tile.cols, num_warps=tile.warps,
                     )
-                    grid = (triton.cdiv(rows, tile.rows),)
+                    grid = (_cdiv(rows, tile.rows),)
                     grid, turns, last, across = _spread(device, grid)
                     _pool_place_end_kernel[grid](
                         place, part, place_1, place.stride(0), turns, last, N, INDEX=index,
@@ -541,22 +621,23 @@ def pool(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
         else:
             rows, cols = N * (((H - R) // S) + 1), W
             if rows and cols:
-                tile = _tile(rows, cols, _most(device, 24))
-                grid = lambda meta: (triton.cdiv(rows, meta["BLOCK_ROWS"]), triton.cdiv(cols,
+                tile = _tile(rows, cols, _most(device, 24), _programs(device))
+                grid = lambda meta: (_cdiv(rows, meta["BLOCK_ROWS"]), _cdiv(cols,
                         meta["BLOCK_COLS"]))
                 grid, turns, last, across = _spread(device, grid, BLOCK_ROWS=tile.rows,
                         BLOCK_COLS=tile.cols)
                 _tunable(_pool_y_f64_kernel, "BLOCK_ROWS", "BLOCK_COLS")[grid](
                     x, y, x.stride(0), x.stride(1), x.stride(2), y.stride(0), y.stride(1), y.stride(2),
-                    turns, last, across, N, H, W, (((H - R) // S) + 1), R=R, S=S, INDEX=index,
-                    BLOCK_ROWS=tile.rows, BLOCK_COLS=tile.cols, num_warps=tile.warps,
+                    turns, last, across, _magic(device, index, (((H - R) // S) + 1)), N, H, W,
+                    (((H - R) // S) + 1), R=R, S=S, INDEX=index, BLOCK_ROWS=tile.rows,
+                    BLOCK_COLS=tile.cols, num_warps=tile.warps,
                 )
             H_run, W_run = _merge((H, W), (x.stride(1), x.stride(2)))
             rows, cols = N, H_run * W_run
             if rows:
-                tile = _reduce_tile(rows, cols, _most(device, 36))
+                tile = _reduce_tile(rows, cols, _most(device, 36), _programs(device))
                 if tile.splits == 1:
-                    grid = lambda meta: (triton.cdiv(rows, meta["BLOCK_ROWS"]),)
+                    grid = lambda meta: (_cdiv(rows, meta["BLOCK_ROWS"]),)
                     grid, turns, last, across = _spread(device, grid, BLOCK_ROWS=tile.rows,
                             BLOCK_COLS=tile.cols)
                     _tunable(_pool_place_f64_kernel, "BLOCK_ROWS", "BLOCK_COLS")[grid](
@@ -566,10 +647,10 @@ def pool(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
                         BLOCK_COLS=tile.cols, num_warps=tile.warps,
                     )
                 else:
-                    chunk = triton.cdiv(triton.cdiv(cols, tile.splits), tile.cols) * tile.cols
+                    chunk = _cdiv(_cdiv(cols, tile.splits), tile.cols) * tile.cols
                     part = torch.empty((tile.splits, rows), dtype=torch.float64, device=device)
                     place_1 = torch.empty((tile.splits, rows), dtype=torch.int64, device=device)
-                    grid = (triton.cdiv(rows, tile.rows), tile.splits,)
+                    grid = (_cdiv(rows, tile.rows), tile.splits,)
                     grid, turns, last, across = _spread(device, grid)
                     _pool_place_f64_part_kernel[grid](
                         x, part, place_1, chunk, x.stride(0), _step(x, 1, H_run), _step(x, 2,
@@ -577,7 +658,7 @@ def pool(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
                         turns, last, across, N, H_run, W_run, INDEX=index, BLOCK_ROWS=tile.rows,
                         BLOCK_COLS=tile.cols, num_warps=tile.warps,
                     )
-                    grid = (triton.cdiv(rows, tile.rows),)
+                    grid = (_cdiv(rows, tile.rows),)
                     grid, turns, last, across = _spread(device, grid)
                     _pool_place_f64_end_kernel[grid](
                         place, part, place_1, place.stride(0), turns, last, N, INDEX=index,

@@ -24,6 +24,7 @@ On Ascend (device npu):
 from __future__ import annotations
 
 import contextlib
+import functools
 import math
 import os
 import typing
@@ -133,6 +134,37 @@ def _most(device: torch.device, values: int, registers: int = 16384) -> int:
     return 1 << (max(fits, 1).bit_length() - 1)
 
 
+def _cdiv(a: int, b: int) -> int:
+    """a / b rounded up. triton.cdiv and triton.next_power_of_2, which kernels may call too, take
+    the host microseconds each."""
+    return -(-a // b)
+
+
+def _power(n: int) -> int:
+    """The power of two that is n or follows it."""
+    return 1 << (max(n, 1) - 1).bit_length()
+
+
+@functools.cache
+def _programs(device: torch.device) -> int:
+    """How many programs keep a device busy: four on each multiprocessor of a GPU. Elsewhere one, as
+    a core that takes tiles in turns gains nothing by smaller ones."""
+    if device.type != "cuda":
+        return 1
+    return 4 * torch.cuda.get_device_properties(device).multi_processor_count
+
+
+def _share(elements: int, programs: int) -> int:
+    """Elements of a tile, so that there are that many programs; at least 128, which one warp loads
+    in vectors."""
+    return max(_power(_cdiv(elements, programs)), 128)
+
+
+def _warps(elements: int, most: int) -> int:
+    """8 elements a thread: 128 bits of 2-byte floats."""
+    return min(max(elements // 256, 1), most)
+
+
 def _cores(device: torch.device, cube: bool) -> int:
     """Of an Ascend device: those with a cube unit, or all vector cores. 0: each tile has a program
     of its own, as on GPUs."""
@@ -152,9 +184,9 @@ def _spread(
     if not cores:
         return grid, 1, 2**31 - 1, 1
     tiles = grid(blocks) if callable(grid) else grid
-    turns = triton.cdiv(math.prod(tiles), cores)
+    turns = _cdiv(math.prod(tiles), cores)
     across = tiles[1] if len(tiles) > 1 else 1
-    return (triton.cdiv(math.prod(tiles), turns),), turns, math.prod(tiles) - 1, across
+    return (_cdiv(math.prod(tiles), turns),), turns, math.prod(tiles) - 1, across
 
 
 def _configs(blocks: dict, varied: tuple, warps: int, stages: int) -> list:
@@ -208,13 +240,15 @@ def _tunable(kernel: typing.Any, *varied: str) -> typing.Any:
     return _Autotuned(kernel, varied)
 
 
-def _row_tile(rows: int, cols: int, most: int) -> _Tile:
-    """Whole rows as far as a tile holds them, of short rows several; longer ones are walked in
-    blocks."""
-    width = min(triton.next_power_of_2(max(cols, 1)), most)
-    height = min(triton.next_power_of_2(max(rows, 1)), max(min(2048, most) // width, 1))
+def _row_tile(rows: int, cols: int, most: int, programs: int) -> _Tile:
+    """Whole rows as far as a tile holds them, of short rows several, unless that leaves a part of
+    the device idle; longer ones are walked in blocks."""
+    share = _share(rows * cols, programs)
+    width = min(_power(cols), most)
+    height = min(_power(rows), max(min(2048, most, share) // width, 1))
     if width >= cols:
-        return _Tile(height, width, 4 if width <= 2048 else 8 if width <= 8192 else 16)
+        return _Tile(height, width, _warps(height * width, 4) if width <= 2048 else
+                     8 if width <= 8192 else 16)
     return _Tile(1, min(8192, most), 16)
 
 
@@ -265,8 +299,8 @@ def softmax(x: torch.Tensor) -> torch.Tensor:
     with _on(device):
         rows, cols = P, D
         if rows:
-            tile = _row_tile(rows, cols, _most(device, 19))
-            grid = lambda meta: (triton.cdiv(rows, meta["BLOCK_ROWS"]),)
+            tile = _row_tile(rows, cols, _most(device, 19), _programs(device))
+            grid = lambda meta: (_cdiv(rows, meta["BLOCK_ROWS"]),)
             if cols <= tile.cols:
                 grid, turns, last, across = _spread(device, grid, BLOCK_ROWS=tile.rows,
                         BLOCK_COLS=tile.cols)

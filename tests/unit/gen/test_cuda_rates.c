@@ -105,6 +105,37 @@ static void units_have_limits(void)
     CHECK(kg_cuda_memory_resident(&work, &facts) == 32);
 }
 
+// The rule's choice on an H100.
+static void choose_words(const char *text, const char *sizes, struct kg_text *words)
+{
+    struct kg_device_facts facts = describe("h100");
+    struct made made = make(text, sizes);
+    struct kg_choice choice;
+    CHECK_STATUS(made.status, KG_OK, &made.error);
+    if (made.status == KG_OK) {
+        kg_choice_guess(made.problem, &facts, &kg_target_cuda, &choice);
+        kg_choice_print(&choice, words);
+    }
+    unmake(&made);
+}
+
+// Few rows above many columns: no block waits for another, and every unit has one.
+static void few_rows_are_not_shared(void)
+{
+    static const struct {
+        const char *sizes, *words;
+    } cases[] = {{"P=88 D=10616 T=f16", "threads=128 vector=2 unroll=8 split=1"},
+                 {"P=300 D=4096 T=f16", "threads=512 vector=1 unroll=8 split=1"},
+                 {"P=48 D=5584 T=f32", "threads=128 vector=1 unroll=8 split=1"},
+                 {"P=2500 D=136 T=f32", "split=16"}}; // too few columns for all units
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct kg_text words = {0};
+        choose_words(sum_of_columns, cases[i].sizes, &words);
+        CHECK(strstr(kg_text_string(&words), cases[i].words));
+        kg_text_free(&words);
+    }
+}
+
 // By the rule's choice; `source` is what it emits.
 static bool evicts_into(const char *text, const char *sizes, struct kg_text *source)
 {
@@ -165,4 +196,4 @@ static void reductions_spare_the_l2(void)
 }
 
 TEST_MAIN(short_rows_share_blocks, few_short_rows_have_few_threads, times_follow_memory,
-          units_have_limits, reductions_spare_the_l2, shared_tensors_stay)
+          units_have_limits, few_rows_are_not_shared, reductions_spare_the_l2, shared_tensors_stay)

@@ -103,6 +103,36 @@ static void guess_short(const struct kg_match *match, struct kg_config *config)
     kg_text_free(&reason);
 }
 
+// Few rows above many columns: narrower vectors make blocks for all units sooner than blocks that
+// share an output do, which have to wait for each other at the end.
+static void guess_narrow(const struct kg_match *match, struct kg_config *config)
+{
+    enum { MOST_ROWS = 1024, TURNS = 4, AT_ONCE = 8, LEAST_THREADS = 128, MOST_THREADS = 512 };
+    const int64_t units = match->facts->units;
+    struct kg_config tried = *config;
+    struct kg_cuda_reduce_plan plan;
+    struct kg_text reason = {0};
+    int64_t *value = tried.value, blocks, parts;
+    value[SPLIT] = 1;
+    value[CLUSTER] = 0;
+    value[THREADS] = LEAST_THREADS;
+    kg_cuda_reduce_plan_make(match, &tried, &plan);
+    kg_cuda_reduce_count(&plan, &blocks, &parts);
+    while (blocks < units && value[VECTOR] > 1) {
+        value[VECTOR] /= 2;
+        value[UNROLL] = value[UNROLL] < AT_ONCE ? 2 * value[UNROLL] : value[UNROLL];
+        kg_cuda_reduce_plan_make(match, &tried, &plan);
+        kg_cuda_reduce_count(&plan, &blocks, &parts);
+    }
+    const int64_t rows = kg_cuda_reduce_elements_of_output(&plan);
+    while (value[THREADS] < MOST_THREADS && value[THREADS] / WARP * value[UNROLL] * TURNS < rows)
+        value[THREADS] *= 2;
+    if (config->value[SPLIT] > 1 && rows <= MOST_ROWS && 2 * blocks >= units &&
+        match->family->valid(match, &tried, &reason))
+        *config = tried;
+    kg_text_free(&reason);
+}
+
 // Where rates are not known.
 static void guess_plainly(const struct kg_match *match, struct kg_config *config)
 {
@@ -230,7 +260,11 @@ void kg_cuda_reduce_guess(const struct kg_match *match, struct kg_config *config
     // apart.
     kg_cuda_reduce_plan_make(match, config, &plan);
     const double bytes = kg_cuda_reduce_streamed(&plan);
-    if (!config->value[COLUMN] || rule.seconds < LAUNCHES * kg_cuda_reduce_times.launch) {
+    if (config->value[COLUMN] && rule.seconds < LAUNCHES * kg_cuda_reduce_times.launch) {
+        guess_narrow(match, config);
+        return;
+    }
+    if (!config->value[COLUMN]) {
         kg_cuda_rule_try_evicting(&rule, EVICT, 1, bytes);
         *config = rule.seconds > 0 ? rule.best : *config;
         return;
