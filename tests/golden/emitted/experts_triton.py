@@ -27,6 +27,7 @@ On Ascend (device npu):
 from __future__ import annotations
 
 import contextlib
+import functools
 import math
 import os
 import typing
@@ -52,6 +53,25 @@ def _place(turn, last, across):
     one turn, and `across` is 1."""
     number = _number(turn, last)
     return number // across, number % across + tl.program_id(1)
+
+
+@triton.jit
+def _quotient(a, b, magic):
+    """a // b, neither of which is negative. Dividing takes some twenty instructions; the product
+    with what _magic made of b has the quotient in its upper half."""
+    if magic is None:
+        return a // b
+    else:
+        high = tl.umulhi(a.to(tl.uint32), magic.to(tl.uint32))
+        return (high >> ((magic >> 32).to(tl.uint32) & 31)).to(tl.int32)
+
+
+@triton.jit
+def _remainder(a, quotient, b, magic):
+    if magic is None:
+        return a % b
+    else:
+        return a - quotient * b
 
 
 # Triton's interpreter multiplies the bits of bfloat16 instead of its values.
@@ -208,18 +228,18 @@ def _experts_part_kernel(
         tl.store(part_ptr + split * (B * M * N) + (b * M + m) * N + n, total, mask=m_in & n_in)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["m_magic"])
 def _experts_end_kernel(
-    y_ptr, part_ptr, splits, y_s0, y_s1, y_s2, turns, last, across, B, M, N, INDEX: tl.constexpr,
-    BLOCK_ROWS: tl.constexpr, BLOCK_COLS: tl.constexpr,
+    y_ptr, part_ptr, splits, y_s0, y_s1, y_s2, turns, last, across, m_magic, B, M, N,
+    INDEX: tl.constexpr, BLOCK_ROWS: tl.constexpr, BLOCK_COLS: tl.constexpr,
 ):
     """y[b, m, n] = sum(k) x[b, m, k] * ((w[e[b], k, n] - z[e[b], n]) * s[e[b], n])"""
     for turn in range(turns):
         program, program_col = _place(turn, last, across)
         row = program.to(INDEX) * BLOCK_ROWS + tl.arange(0, BLOCK_ROWS)
         row = tl.minimum(row, B * M - 1)[:, None]
-        b = row // M
-        m = row % M
+        b = _quotient(row, M, m_magic)
+        m = _remainder(row, b, M, m_magic)
         n = (program_col.to(INDEX) * BLOCK_COLS + tl.arange(0, BLOCK_COLS))[None, :]
         n_in = n < N
         total = tl.zeros([BLOCK_ROWS, BLOCK_COLS], tl.float32)
@@ -244,6 +264,37 @@ def _most(device: torch.device, values: int, registers: int = 16384) -> int:
     return 1 << (max(fits, 1).bit_length() - 1)
 
 
+def _cdiv(a: int, b: int) -> int:
+    """a / b rounded up. triton.cdiv and triton.next_power_of_2, which kernels may call too, take
+    the host microseconds each."""
+    return -(-a // b)
+
+
+def _power(n: int) -> int:
+    """The power of two that is n or follows it."""
+    return 1 << (max(n, 1) - 1).bit_length()
+
+
+@functools.cache
+def _programs(device: torch.device) -> int:
+    """How many programs keep a device busy: four on each multiprocessor of a GPU. Elsewhere one, as
+    a core that takes tiles in turns gains nothing by smaller ones."""
+    if device.type != "cuda":
+        return 1
+    return 4 * torch.cuda.get_device_properties(device).multi_processor_count
+
+
+def _share(elements: int, programs: int) -> int:
+    """Elements of a tile, so that there are that many programs; at least 128, which one warp loads
+    in vectors."""
+    return max(_power(_cdiv(elements, programs)), 128)
+
+
+def _warps(elements: int, most: int) -> int:
+    """8 elements a thread: 128 bits of 2-byte floats."""
+    return min(max(elements // 256, 1), most)
+
+
 def _cores(device: torch.device, cube: bool) -> int:
     """Of an Ascend device: those with a cube unit, or all vector cores. 0: each tile has a program
     of its own, as on GPUs."""
@@ -263,9 +314,9 @@ def _spread(
     if not cores:
         return grid, 1, 2**31 - 1, 1
     tiles = grid(blocks) if callable(grid) else grid
-    turns = triton.cdiv(math.prod(tiles), cores)
+    turns = _cdiv(math.prod(tiles), cores)
     across = tiles[1] if len(tiles) > 1 else 1
-    return (triton.cdiv(math.prod(tiles), turns),), turns, math.prod(tiles) - 1, across
+    return (_cdiv(math.prod(tiles), turns),), turns, math.prod(tiles) - 1, across
 
 
 def _configs(blocks: dict, varied: tuple, warps: int, stages: int) -> list:
@@ -319,14 +370,28 @@ def _tunable(kernel: typing.Any, *varied: str) -> typing.Any:
     return _Autotuned(kernel, varied)
 
 
-def _tile(rows: int, cols: int, most: int) -> _Tile:
+def _tile(rows: int, cols: int, most: int, programs: int) -> _Tile:
     """Blocks of an output of rows x cols: wide along the columns, where memory is contiguous, and
-    about 2048 elements a program. A grid has at most 65535 programs along the columns."""
-    width = min(triton.next_power_of_2(max(cols, 1)), 1024, max(most // 2, 1))
+    about 2048 elements a program, fewer where that leaves a part of the device idle. A grid has at
+    most 65535 programs along the columns."""
+    share = _share(rows * cols, programs)
+    width = min(_power(cols), 1024, max(most // 2, 1), share)
     if cols > 65535 * width:
-        width = min(triton.next_power_of_2(triton.cdiv(cols, 65535)), most)
-    height = min(triton.next_power_of_2(max(rows, 1)), max(min(2048, most) // width, 1))
-    return _Tile(height, width, 8 if height * width >= 2048 else 4)
+        width = min(_power(_cdiv(cols, 65535)), most)
+    height = min(_power(rows), max(min(2048, most, share) // width, 1))
+    return _Tile(height, width, _warps(height * width, 8))
+
+
+def _magic(device: torch.device, index: tl.dtype, divisor: int) -> int | None:
+    """What multiplies a number below 2^31 instead of dividing it: p being 31 + ceil(log2(divisor)),
+    ceil(2^p / divisor) has 32 bits, and its product with the number, shifted by p, is the quotient
+    (Granlund and Montgomery). None: kernels divide, where offsets have 64 bits, and on Ascend,
+    whose compiler knows quotients and remainders. 1 is a constant of a compiled kernel."""
+    if device.type == "npu" or index is tl.int64 or divisor <= 1:
+        return None
+    shift = (divisor - 1).bit_length()
+    # The bit on top makes every argument one of 64 bits.
+    return 1 << 62 | shift - 1 << 32 | -(-(1 << 31 + shift) // divisor)
 
 
 class _ProductTile(typing.NamedTuple):
@@ -353,8 +418,8 @@ def _product_tile(
     to occupy a large device, as each reads (m + n) * k elements for m * n * k products. 64 rows are
     what Hopper's matrix units take at once. With few rows, reading the other operand takes the
     time: blocks are deep, and programs share the sums."""
-    rows = min(max(triton.next_power_of_2(m), 16), 128)
-    cols = min(max(triton.next_power_of_2(n), 16), 256)
+    rows = min(max(_power(m), 16), 128)
+    cols = min(max(_power(n), 16), 256)
     shapes = [(128, 256), (128, 128), (64, 128), (64, 64), (64, 32)]
     if rows < 64:
         shapes = [(rows, 128), (rows, 64)]
@@ -363,12 +428,12 @@ def _product_tile(
     shapes = [s for s in shapes if s[0] * s[1] <= most] or [(16, 32)]
     for height, width in shapes:
         height, width = min(height, rows), min(width, cols)
-        tiles = triton.cdiv(m, height) * triton.cdiv(n, width) * batch
+        tiles = _cdiv(m, height) * _cdiv(n, width) * batch
         if tiles >= 128:
             break
     deepest = 128 if rows < 64 and size <= 2 else 64 if size <= 2 or height * width <= 4096 else 32
     least = 32 if size == 1 else 16  # of what tl.dot takes
-    depth = min(max(triton.next_power_of_2(k), least), deepest, longest)
+    depth = min(max(_power(k), least), deepest, longest)
     splits = 1
     if tiles <= 64 or (rows < 64 and tiles <= 256):
         wanted = max(min(512 // tiles if rows < 64 else 128 // tiles, k // 512), 1)
@@ -458,8 +523,8 @@ def experts(x: torch.Tensor, e: torch.Tensor, w: torch.Tensor, s: torch.Tensor, 
             tile = _product_tile(rows, cols, K, B, x.element_size(), _shared(device), _most(device,
                     4, 32768))
             if tile.splits == 1:
-                grid = lambda meta: (triton.cdiv(rows, meta["BLOCK_M"]) * triton.cdiv(cols,
-                        meta["BLOCK_N"]) * B,)
+                grid = lambda meta: (_cdiv(rows, meta["BLOCK_M"]) * _cdiv(cols, meta["BLOCK_N"]) *
+                        B,)
                 grid, turns, last, across = _spread(device, grid, True, BLOCK_M=tile.m,
                         BLOCK_N=tile.n, BLOCK_K=tile.k)
                 _tunable(_experts_kernel, "BLOCK_M", "BLOCK_N")[grid](
@@ -470,9 +535,9 @@ def experts(x: torch.Tensor, e: torch.Tensor, w: torch.Tensor, s: torch.Tensor, 
                 )
             else:
                 splits = tile.splits
-                chunk = triton.cdiv(triton.cdiv(K, splits), tile.k) * tile.k
+                chunk = _cdiv(_cdiv(K, splits), tile.k) * tile.k
                 part = torch.empty((splits, rows * cols * B), dtype=torch.float32, device=device)
-                grid = (triton.cdiv(rows, tile.m) * triton.cdiv(cols, tile.n) * B, splits)
+                grid = (_cdiv(rows, tile.m) * _cdiv(cols, tile.n) * B, splits)
                 grid, turns, last, across = _spread(device, grid, True)
                 _experts_part_kernel[grid](
                     x, e, w, s, z, part, chunk, x.stride(0), x.stride(1), x.stride(2), e.stride(0),
@@ -482,14 +547,14 @@ def experts(x: torch.Tensor, e: torch.Tensor, w: torch.Tensor, s: torch.Tensor, 
                 )
                 rows, cols = B * M, N
                 if rows and cols:
-                    tile = _tile(rows, cols, _most(device, 8))
-                    grid = lambda meta: (triton.cdiv(rows, meta["BLOCK_ROWS"]), triton.cdiv(cols,
+                    tile = _tile(rows, cols, _most(device, 8), _programs(device))
+                    grid = lambda meta: (_cdiv(rows, meta["BLOCK_ROWS"]), _cdiv(cols,
                             meta["BLOCK_COLS"]))
                     grid, turns, last, across = _spread(device, grid, BLOCK_ROWS=tile.rows,
                             BLOCK_COLS=tile.cols)
                     _tunable(_experts_end_kernel, "BLOCK_ROWS", "BLOCK_COLS")[grid](
                         y, part, splits, y.stride(0), y.stride(1), y.stride(2), turns, last, across,
-                        B, M, N, INDEX=index, BLOCK_ROWS=tile.rows, BLOCK_COLS=tile.cols,
-                        num_warps=tile.warps,
+                        _magic(device, index, M), B, M, N, INDEX=index, BLOCK_ROWS=tile.rows,
+                        BLOCK_COLS=tile.cols, num_warps=tile.warps,
                     )
     return y
