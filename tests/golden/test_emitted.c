@@ -92,6 +92,11 @@ static void test_triton(void)
                  "where T in f16 bf16\n"
                  "{ y[m, n] = relu(sum(k) x[m, k] * (w[n, k] * s[n]) + bias[n]) }\n",
                  "M=4 K=8 N=4", "linear_triton.py");
+    check_module("op experts(x: T[B, M, K], e: i32[B], w: u4[E, K, N], s: T[E, N], z: u4[E, N])\n"
+                 " -> (y: T[B, M, N]) where T in f16 bf16\n"
+                 "{ y[b, m, n] = sum(k) x[b, m, k] * ((w[e[b], k, n] - z[e[b], n]) * s[e[b], n]) "
+                 "}\n",
+                 "B=3 M=4 K=8 N=4 E=2", "experts_triton.py");
     check_module("op pool(x: T[N, H, W]) -> (y: T[N, (H-R)/S+1, W], place: i32[N])\n"
                  "where T in f32 f64\nparam R = 3, S = 2\n"
                  "{ y[n, h, w] = max(r in 0..R) x[n, h*S+r, w]\n"
