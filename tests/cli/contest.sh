@@ -37,7 +37,8 @@ with exit 'exit(0);'
 # Right in the gate's few calls at these sizes, and gone, or wrong, in the middle of the race.
 with late 'static int calls; if (P * D == 64000 \&\& ++calls > 20) abort();'
 with drift 'static int calls; if (P * D == 64000 \&\& ++calls > 20) { y[0] = 1; return; }'
-{ cat drafts/fast.c; echo '__attribute__((constructor)) static void load(void) { for (;;) ; }'; } >drafts/hang.c
+{ cat drafts/fast.c; echo '#include <unistd.h>'
+  echo '__attribute__((constructor)) static void load(void) { for (;;) pause(); }'; } >drafts/hang.c
 sed 's/;$/; oops/' drafts/fast.c >drafts/broken.c
 cp drafts/fast.c drafts/twin.c
 echo '__global__ void k() { }' >drafts/k.cu

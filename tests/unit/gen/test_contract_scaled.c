@@ -97,15 +97,15 @@ static void test_line_runs(void)
 static void test_lines(void)
 {
     static const int widths[] = {16, 32, 64};
+    static const char *const narrow[] = {"bf16", "f32", "f16"};
     const int usual = bench.device->facts.vector_bytes;
     for (int i = 0; i < 3; i++) {
         bench.device->facts.vector_bytes = widths[i];
-        bench_op(&bench, "contract", line_zero, widths[i] == 64 ? "f16" : "f32", line_sizes, 6);
+        bench_op(&bench, "contract", line_zero, narrow[i], line_sizes, 6);
         bench_op(&bench, "contract", line_shifted, widths[i] == 64 ? "bf16" : "f32",
                  (const char *const[]){"B=2 M=2 N=25 K=554", "B=3 M=1 N=12 K=515", NULL}, 9);
     }
     bench.device->facts.vector_bytes = usual;
-    bench_op(&bench, "contract", line_zero, "bf16", few_line_sizes, 7);
     bench_op(&bench, "contract", line_fixed, "f16", few_line_sizes, 10);
     bench_op(&bench, "contract", line_signed, "bf16",
              (const char *const[]){"B=3 M=2 N=25 K=555", "B=2 M=1 N=30 K=628", NULL}, 8);
@@ -115,13 +115,13 @@ static void test_lines(void)
 static void test_widths(void)
 {
     static const int widths[] = {16, 32, 64};
+    static const char *const dtypes[] = {"f32", "bf16", "f16"};
     const int usual = bench.device->facts.vector_bytes;
     for (int i = 0; i < 3; i++) {
         bench.device->facts.vector_bytes = widths[i];
-        bench_op(&bench, "contract", zero, widths[i] == 32 ? "bf16" : "f16", sizes, 1);
+        bench_op(&bench, "contract", zero, dtypes[i], sizes, 1);
     }
     bench.device->facts.vector_bytes = usual;
-    bench_op(&bench, "contract", zero, "f32", few_sizes, 2);
 }
 
 static void test_formulas(void)
