@@ -137,7 +137,7 @@ static void judge_file(struct kg_session *session, struct kg_device *device, con
             continue;
         int number = turn++;
         if (half)
-            number = number % 2 == atoi(half) % 2 ? number / 2 : -1;
+            number = number % 2 == half[0] - '0' ? number / 2 : -1;
         if (number >= 0 && number % processes == process)
             judge_op(session, device, file->ops[i]);
     }
