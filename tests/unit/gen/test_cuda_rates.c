@@ -105,8 +105,9 @@ static void units_have_limits(void)
     CHECK(kg_cuda_memory_resident(&work, &facts) == 32);
 }
 
-// The rule's choice on an H100.
-static void choose_words(const char *text, const char *sizes, struct kg_text *words)
+// The rule's choice on an H100, and what it emits.
+static void choose_words(const char *text, const char *sizes, struct kg_text *words,
+                         struct kg_text *source)
 {
     struct kg_device_facts facts = describe("h100");
     struct made made = make(text, sizes);
@@ -115,6 +116,7 @@ static void choose_words(const char *text, const char *sizes, struct kg_text *wo
     if (made.status == KG_OK) {
         kg_choice_guess(made.problem, &facts, &kg_target_cuda, &choice);
         kg_choice_print(&choice, words);
+        CHECK(choice.matches[0]->family->emit(choice.matches[0], &choice.configs[0], "k", source));
     }
     unmake(&made);
 }
@@ -129,30 +131,22 @@ static void few_rows_are_not_shared(void)
                  {"P=48 D=5584 T=f32", "threads=128 vector=1 unroll=8 split=1"},
                  {"P=2500 D=136 T=f32", "split=16"}}; // too few columns for all units
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct kg_text words = {0};
-        choose_words(sum_of_columns, cases[i].sizes, &words);
+        struct kg_text words = {0}, source = {0};
+        choose_words(sum_of_columns, cases[i].sizes, &words, &source);
         CHECK(strstr(kg_text_string(&words), cases[i].words));
         kg_text_free(&words);
+        kg_text_free(&source);
     }
 }
 
 // By the rule's choice; `source` is what it emits.
 static bool evicts_into(const char *text, const char *sizes, struct kg_text *source)
 {
-    struct kg_device_facts facts = describe("h100");
-    struct made made = make(text, sizes);
-    struct kg_choice choice;
     struct kg_text words = {0};
-    CHECK_STATUS(made.status, KG_OK, &made.error);
-    if (made.status == KG_OK) {
-        kg_choice_guess(made.problem, &facts, &kg_target_cuda, &choice);
-        kg_choice_print(&choice, &words);
-        CHECK(choice.matches[0]->family->emit(choice.matches[0], &choice.configs[0], "k", source));
-    }
+    choose_words(text, sizes, &words, source);
     bool found = strstr(kg_text_string(&words), "evict=1") != NULL ||
                  strstr(kg_text_string(&words), "stream=2") != NULL;
     kg_text_free(&words);
-    unmake(&made);
     return found;
 }
 

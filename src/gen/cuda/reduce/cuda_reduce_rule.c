@@ -256,10 +256,10 @@ void kg_cuda_reduce_guess(const struct kg_match *match, struct kg_config *config
     int widest, together;
     guess_plainly(match, config);
     kg_cuda_rule_try(&rule, config);
-    // What takes little longer than a launch is too short for what is expected to tell configs
-    // apart.
     kg_cuda_reduce_plan_make(match, config, &plan);
     const double bytes = kg_cuda_reduce_streamed(&plan);
+    // What takes little longer than a launch is too short for what is expected to tell configs
+    // apart.
     if (config->value[COLUMN] && rule.seconds < LAUNCHES * kg_cuda_reduce_times.launch) {
         guess_narrow(match, config);
         return;
@@ -269,7 +269,6 @@ void kg_cuda_reduce_guess(const struct kg_match *match, struct kg_config *config
         *config = rule.seconds > 0 ? rule.best : *config;
         return;
     }
-    kg_cuda_reduce_plan_make(match, config, &plan);
     kg_cuda_reduce_elements(&plan, &widest, &together);
     int64_t length = kg_cuda_reduce_extent(plan.nest, plan.run, plan.last), vector = ACCESS;
     while (vector > 1 && (vector * widest > ACCESS || length % vector != 0))

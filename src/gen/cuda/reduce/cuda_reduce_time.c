@@ -58,8 +58,8 @@ static void describe_reading(const struct kg_cuda_reduce_plan *plan, bool whole,
         work->segment = (double)wide * plan->vector * bytes;
     work->bytes = kg_cuda_memory_bytes(plan->group);
     work->again = fmax(0, plan->nest->iterations * bytes - work->bytes);
-    // Neighbouring threads whose elements lie apart have whole sectors brought for each.
     work->evicted = plan->evict && whole ? kg_cuda_reduce_streamed(plan) : 0;
+    // Neighbouring threads whose elements lie apart have whole sectors brought for each.
     double apart = kg_cuda_reduce_apart(plan), sector = SECTOR / bytes;
     work->bytes *= apart < 1 ? 1 : apart < sector ? apart : sector;
     work->trips = turns * (batches > 1 ? batches : 1);
