@@ -63,11 +63,27 @@ static bool cut_words(char *text, const char **words, int max, int *count)
     return true;
 }
 
+// Words of $CC before its first option: in "ccache gcc -O2", the compiler that ccache calls.
+static int count_programs(const struct kg_host_compiler *compiler)
+{
+    int count = 0;
+    while (count < compiler->argument_count && compiler->arguments[count][0] != '-')
+        count++;
+    return count;
+}
+
 static void begin(struct command *command, const struct kg_host_compiler *compiler)
 {
     *command = (struct command){0};
     add(command, compiler->program);
-    for (int i = 0; i < compiler->argument_count; i++)
+    for (int i = 0; i < count_programs(compiler); i++)
+        add(command, compiler->arguments[i]);
+}
+
+// Options of $CC come after KernelGen's own, so that they count where both speak of the same.
+static void add_options(struct command *command, const struct kg_host_compiler *compiler)
+{
+    for (int i = count_programs(compiler); i < compiler->argument_count; i++)
         add(command, compiler->arguments[i]);
 }
 
@@ -77,6 +93,7 @@ static void add_flags(struct command *command, const struct kg_host_compiler *co
         add(command, native_flag);
     for (int i = 0; i < FLAG_COUNT; i++)
         add(command, flags[i]);
+    add_options(command, compiler);
 }
 
 // Fills program and arguments from $CC or the candidates.
@@ -116,6 +133,7 @@ static enum kg_status read_version(struct kg_host_compiler *compiler, struct kg_
 {
     struct command command;
     begin(&command, compiler);
+    add_options(&command, compiler);
     add(&command, "--version");
     struct kg_text output = {0};
     struct kg_process_end end;
@@ -157,6 +175,7 @@ static bool try_native(const struct kg_host_compiler *compiler, bool *is_sure)
     const char *const words[] = {native_flag, "-x", "c", "-c", "/dev/null", "-o", "/dev/null"};
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
         add(&command, words[i]);
+    add_options(&command, compiler);
     struct kg_text output = {0};
     struct kg_process_end end;
     enum kg_status status =
@@ -203,7 +222,7 @@ static void describe(struct kg_host_device *host)
     struct command command = {0};
     struct kg_text text = {0};
     kg_text_add(&text, host->compiler.version);
-    for (int i = 0; i < host->compiler.argument_count; i++)
+    for (int i = 0; i < count_programs(&host->compiler); i++)
         add(&command, host->compiler.arguments[i]);
     add_flags(&command, &host->compiler);
     for (int i = 0; i < command.count; i++)

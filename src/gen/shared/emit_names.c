@@ -148,6 +148,7 @@ static const char *const reserved_words[] = {
     "part",
     "run",
     "at",
+    "top",
     "total",
     "best",
     "next",
@@ -228,7 +229,6 @@ static const char *const reserved_words[] = {
     "slots",
     "FOLD",
     "partials",
-    "reduced",
     "outers",
     "found",
     "stride",
@@ -277,7 +277,7 @@ static const char *const reserved_words[] = {
 static const char *const reserved_stems[] = {
     "i",    "v",     "t",     "at",    "acc",   "lane",  "row",  "part",   "lost",   "where",
     "more", "place", "slots", "take",  "from",  "stage", "wide", "narrow", "before", "both",
-    "over", "tile",  "map_",  "count", "block", "batch", "spot", "copy"};
+    "over", "tile",  "map_",  "count", "block", "batch", "spot", "copy",   "down"};
 
 static bool is_stride_name(const char *name)
 {

@@ -336,6 +336,20 @@ static void cc_may_hold_arguments(void)
     kg_device_close(device);
 }
 
+// KernelGen's own -O3 would define __OPTIMIZE__. What is no option stays in front: ccache's
+// compiler.
+static void options_of_cc_have_the_last_word(void)
+{
+    setenv("CC", "env cc -O0", 1);
+    struct kg_device *device = open_device(folder, 1);
+    unsetenv("CC");
+    struct kg_binary binary;
+    struct kg_source needs = {.text = "#ifdef __OPTIMIZE__\n#error no\n#endif\n", .entry = "x"};
+    CHECK_STATUS(device->backend->compile(device, &needs, 60, &binary, &error), KG_OK, &error);
+    kg_binary_free(&binary);
+    kg_device_close(device);
+}
+
 static void an_unusable_folder_is_replaced(void)
 {
     // A file where the folder should be; permissions would not stop root.
@@ -392,4 +406,5 @@ static void clean_up(void)
 
 TEST_MAIN(prepare, facts_make_sense, bandwidth_only_grows, one_for_all_folders, names_are_checked,
           compiles_once, damage_is_noticed, failures_are_told_apart, cc_may_hold_arguments,
-          an_unusable_folder_is_replaced, memory_is_aligned, clean_up)
+          options_of_cc_have_the_last_word, an_unusable_folder_is_replaced, memory_is_aligned,
+          clean_up)

@@ -18,6 +18,7 @@ static inline void describe_gpu(const char *handle, const char *isa)
     facts = (struct kg_device_facts){.units = gpu->sms,
                                      .bandwidth = gpu->bandwidth,
                                      .shared_bytes = gpu->sm->shared_opt_in,
+                                     .cache = {[2] = gpu->l2_bytes},
                                      .unit = HOPPER_UNIT};
     snprintf(facts.isa, sizeof facts.isa, "%s", isa);
 }

@@ -93,7 +93,8 @@ static void make_plan(const struct kg_group *group, int k, struct kg_cuda_reduce
 
 static void configure(struct kg_cuda_reduce_plan *plan, const struct kg_config *config)
 {
-    set_column(plan, config->value[COLUMN] != 0);
+    set_column(plan, config->value[COLUMN] != ALONG_ROWS);
+    plan->joined = config->value[COLUMN] == ALONG_JOINED;
     plan->threads = (int)config->value[THREADS];
     plan->vector = (int)config->value[VECTOR];
     plan->unroll = (int)config->value[UNROLL];
@@ -281,7 +282,8 @@ static void space(const struct kg_match *match, struct kg_space *space)
     const struct kg_device_facts *facts = match->facts;
     struct kg_cuda_reduce_plan plan = plan_of(match);
     *space = (struct kg_space){0};
-    kg_space_add(space, "column", KG_CHANGE_ACCESS, plan.outputs > 0 ? 2 : 1, (int64_t[]){0, 1});
+    kg_space_add(space, "column", KG_CHANGE_ACCESS, plan.outputs > 0 ? 3 : 1,
+                 (int64_t[]){ALONG_ROWS, ALONG_COLUMNS, ALONG_JOINED});
     kg_space_add(space, "threads", KG_CHANGE_STAGES, 5, (int64_t[]){256, 128, 512, 1024, 32});
     kg_space_add(space, "vector", KG_CHANGE_ACCESS, 5, (int64_t[]){8, 4, 2, 1, 16});
     kg_space_add(space, "unroll", KG_CHANGE_STAGES, 5, (int64_t[]){4, 8, 2, 1, 16});
@@ -298,10 +300,20 @@ int kg_cuda_reduce_fold_bytes(const struct kg_fold *fold)
     return fold->is_argument ? KG_CUDA_PARTIAL_BYTES : fold->is_float_sum ? 2 * bytes : bytes;
 }
 
+int64_t kg_cuda_reduce_columns(const struct kg_cuda_reduce_plan *plan)
+{
+    return kg_cuda_reduce_extent(plan->nest, plan->joined ? 0 : plan->run, plan->last);
+}
+
+// Places whose columns are divided into tiles each for itself.
+static int64_t outers_of(const struct kg_cuda_reduce_plan *plan)
+{
+    return plan->joined ? 1 : kg_cuda_reduce_extent(plan->nest, 0, plan->run - 1);
+}
+
 void kg_cuda_reduce_shape(const struct kg_cuda_reduce_plan *plan, int64_t *wide, int64_t *groups)
 {
-    int64_t width = kg_cuda_reduce_extent(plan->nest, plan->run, plan->last),
-            count = kg_cuda_reduce_elements_of_output(plan);
+    int64_t width = kg_cuda_reduce_columns(plan), count = kg_cuda_reduce_elements_of_output(plan);
     int64_t most = kg_power_of_two(kg_ceil_div(width, plan->vector));
     *wide = most < WARP ? most : WARP;
     *groups = plan->threads / *wide;
@@ -310,7 +322,7 @@ void kg_cuda_reduce_shape(const struct kg_cuda_reduce_plan *plan, int64_t *wide,
         *wide *= *wide < most ? 2 : 1;
     }
     // What groups find has to be folded: none where there is enough without.
-    int64_t threads = kg_cuda_reduce_extent(plan->nest, 0, plan->run - 1) * most;
+    int64_t threads = outers_of(plan) * most;
     while (*groups > 1 && *wide < most && threads >= PLENTY) {
         *groups /= 2;
         *wide *= 2;
@@ -327,9 +339,7 @@ void kg_cuda_reduce_count(const struct kg_cuda_reduce_plan *plan, int64_t *block
     }
     int64_t wide, groups;
     kg_cuda_reduce_shape(plan, &wide, &groups);
-    *blocks =
-        kg_cuda_reduce_extent(plan->nest, 0, plan->run - 1) *
-        kg_ceil_div(kg_cuda_reduce_extent(plan->nest, plan->run, plan->last), wide * plan->vector);
+    *blocks = outers_of(plan) * kg_ceil_div(kg_cuda_reduce_columns(plan), wide * plan->vector);
     *parts = kg_ceil_div(kg_cuda_reduce_elements_of_output(plan), groups * plan->unroll);
 }
 
@@ -345,6 +355,9 @@ static bool valid(const struct kg_match *match, const struct kg_config *config,
     kg_cuda_reduce_count(&plan, &blocks, &parts);
     if (plan.vector > 1 && plan.vector * widest > 2 * ACCESS)
         return refuse(reason, "a vector is wider than two loads");
+    if (plan.joined &&
+        (plan.run == 0 || kg_cuda_reduce_extent(plan.nest, plan.run, plan.last) % plan.vector != 0))
+        return refuse(reason, "columns of one outer place only, or vectors that cross to the next");
     if (plan.threads == WARP && (plan.column || plan.split > 1))
         return refuse(reason, "a single warp reduces a short row");
     int64_t totals = kg_cuda_reduce_fold_bytes(&plan.fold) * (plan.column ? plan.vector : 1);

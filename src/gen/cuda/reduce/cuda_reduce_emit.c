@@ -181,12 +181,11 @@ static void emit_rows(struct kg_cuda_reduce_writer *writer)
 // The totals of a tile come together in shared memory, so that neighbours store neighbours.
 static void emit_tile_end(struct kg_cuda_reduce_writer *writer)
 {
-    const bool cluster = writer->plan->cluster;
+    const bool cluster = writer->plan->cluster, joined = writer->plan->joined;
     struct kg_code *code = &writer->code;
     kg_code_line(code, "#pragma unroll");
     kg_code_line(code, "for (int lane = 0; lane < VECTOR; lane++)");
-    kg_code_line(code, "    slots[group * wide + (int)(first - begin) + lane * step] = "
-                       "total[lane];");
+    kg_code_line(code, "    slots[group * wide + across + lane * step] = total[lane];");
     kg_code_line(code, "kg_groups_fold<FOLD>(slots, wide, groups);");
     if (cluster)
         kg_code_line(code, "kg_cluster_wait();");
@@ -195,7 +194,7 @@ static void emit_tile_end(struct kg_cuda_reduce_writer *writer)
                                  "place += (int)blockDim.x * groups)"
                                : "for (int place = place0; place < wide; "
                                  "place += (int)blockDim.x * groups)");
-    kg_code_line(code, "if (begin + place >= width)");
+    kg_code_line(code, joined ? "if (begin + place >= columns)" : "if (begin + place >= width)");
     kg_code_line(code, "    break;");
     kg_code_line(code, "const int64_t output = outer * width + begin + place;");
     kg_code_line(code, cluster ? "const FOLD::type total = kg_cluster_total<FOLD, SPLIT>(slots + "
@@ -206,29 +205,44 @@ static void emit_tile_end(struct kg_cuda_reduce_writer *writer)
     kg_code_line(code, cluster ? "kg_cluster_wait();" : "__syncthreads();");
 }
 
+// A tile is of the columns of one outer place, or, where whole vectors are read and places joined,
+// of those of all places, one after another: where a place has few, blocks have enough to do
+// nevertheless. No whole vector crosses from one place to the next.
 static void emit_columns(struct kg_cuda_reduce_writer *writer)
 {
     const struct kg_cuda_reduce_plan *plan = writer->plan;
+    const bool joined = plan->joined;
     struct kg_code *code = &writer->code;
+    const char *shared = plan->cluster ? " / SPLIT" : "";
     kg_cuda_reduce_product(writer, "outers", 0, plan->run - 1);
     kg_cuda_reduce_product(writer, "width", plan->run, plan->last);
     kg_code_line(code, "const int step = WHOLE ? 1 : (int)blockDim.x;");
     kg_code_line(code, "const int wide = (int)blockDim.x * VECTOR;");
+    kg_code_line(code, "const int across = (int)threadIdx.x * (WHOLE ? VECTOR : 1);");
     kg_code_line(code, "const int group = threadIdx.y, groups = blockDim.y;");
     emit_share(writer);
-    kg_code_line(code, "const int64_t tiles = kg_ceildiv_i64(width, wide);");
+    if (joined)
+        kg_code_line(code, "const int64_t columns = WHOLE ? outputs : width;");
+    kg_code_line(code, joined ? "const int64_t tiles = kg_ceildiv_i64(columns, wide);"
+                              : "const int64_t tiles = kg_ceildiv_i64(width, wide);");
     kg_code_line(code, "__shared__ FOLD::type slots[THREADS * VECTOR];");
-    kg_code_open(code, plan->cluster ? "for (int64_t tile = blockIdx.x / SPLIT; "
-                                       "tile < tiles * outers; tile += gridDim.x / SPLIT)"
-                                     : "for (int64_t tile = blockIdx.x; "
-                                       "tile < tiles * outers; tile += gridDim.x)");
+    kg_code_open(code, "for (int64_t tile = blockIdx.x%s; tile < tiles * %s; tile += gridDim.x%s)",
+                 shared, joined ? "(WHOLE ? 1 : outers)" : "outers", shared);
     kg_code_line(code, "int64_t outer = tile;");
     kg_code_line(code, "const int64_t begin = kg_take(&outer, tiles) * wide;");
-    kg_code_line(code, "const int64_t first = begin + (int)threadIdx.x * (WHOLE ? VECTOR : 1);");
-    kg_cuda_reduce_axes(writer, 0, plan->run - 1, "outer");
+    if (joined) {
+        kg_code_line(code, "int64_t where = WHOLE ? begin + across : outer;");
+        kg_code_line(code,
+                     "const int64_t first = WHOLE ? kg_take(&where, width) : begin + across;");
+    } else {
+        kg_code_line(code, "const int64_t first = begin + across;");
+    }
+    kg_cuda_reduce_axes(writer, 0, plan->run - 1, joined ? "where" : "outer");
     kg_cuda_reduce_totals(writer);
-    kg_code_open(code, "for (int64_t part = first < width ? share : count; "
-                       "part * UNROLL * groups < count; part += SPLIT)");
+    kg_code_open(code,
+                 "for (int64_t part = begin + across < %s ? share : count; "
+                 "part * UNROLL * groups < count; part += SPLIT)",
+                 joined ? "columns" : "width");
     kg_cuda_reduce_part(writer);
     kg_code_close(code);
     emit_tile_end(writer);

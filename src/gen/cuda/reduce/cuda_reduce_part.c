@@ -143,23 +143,28 @@ static void open_vectors(struct kg_cuda_reduce_writer *writer)
     const struct kg_cuda_reduce_plan *plan = writer->plan;
     struct kg_code *code = &writer->code;
     const bool batches = has_batches(writer);
-    const char *vec = batches ? "batch + vec" : "vec";
     kg_code_line(code, "#pragma unroll");
     kg_code_open(code, batches ? "for (int vec = 0; vec < BATCH; vec++)"
                                : "for (int vec = 0; vec < UNROLL; vec++)");
     if (plan->column) {
-        kg_code_line(code, "const int64_t reduced = (part * UNROLL + %s) * groups + group;", vec);
-        kg_code_line(code, "if (!full.value && reduced >= count)");
+        kg_code_line(code, "if (!full.value && vec * groups >= left)");
     } else {
         kg_code_line(code,
                      "const int64_t first = (part * UNROLL + %s) * (THREADS * VECTOR) + "
                      "thread * (WHOLE ? VECTOR : 1);",
-                     vec);
+                     batches ? "batch + vec" : "vec");
         kg_code_line(code, "if (!full.value && first >= count)");
     }
     kg_code_line(code, "    break;");
+}
+
+// Declares the axes of reduction of the thread's vector `vec` of a column.
+static void emit_reduced_axes(struct kg_cuda_reduce_writer *writer)
+{
+    const struct kg_cuda_reduce_plan *plan = writer->plan;
     if (plan->column)
-        kg_cuda_reduce_axes(writer, plan->outputs, plan->nest->axis_count - 1, "reduced");
+        kg_cuda_reduce_axes(writer, plan->outputs, plan->nest->axis_count - 1,
+                            "top + vec * groups");
 }
 
 // ---- Loads ----
@@ -181,27 +186,77 @@ static void print_place(struct kg_cuda_reduce_writer *writer,
     kg_values_access(text, &values, kg_group_nest(plan->group, stream->position), stream->access);
 }
 
+// Whether rows that a thread reads one after another are as far apart as any others.
+static bool has_even_rows(const struct kg_cuda_reduce_plan *plan,
+                          const struct kg_cuda_reduce_stream *stream)
+{
+    const int reduced = plan->nest->axis_count - 1,
+              axis = kg_cuda_reduce_axis(plan, stream->position, reduced);
+    if (!plan->column || plan->outputs != reduced)
+        return false;
+    for (int dim = 0; dim < stream->access->tensor->rank; dim++) {
+        const struct kg_affine *map = &stream->access->map[dim];
+        if (!map->is_affine && kg_expr_uses(map->subscript, axis, true))
+            return false;
+    }
+    return true;
+}
+
+// Where the thread's first vector of a column is, and how far below it the next one: a place that
+// is computed anew for each vector takes more instructions than what is done with its elements.
+static void emit_row_steps(struct kg_cuda_reduce_writer *writer)
+{
+    struct kg_code *code = &writer->code;
+    for (int i = 0; i < writer->streams.count; i++) {
+        const struct kg_cuda_reduce_stream *stream = &writer->streams.items[i];
+        if (!has_even_rows(writer->plan, stream))
+            continue;
+        kg_code_line(code, "const auto place%d = [&](int64_t i%d) {", i, writer->plan->outputs);
+        kg_code_indent(code);
+        emit_run_axes(writer, "first", "");
+        kg_code_begin(code);
+        kg_text_add(code->text, "return ");
+        print_place(writer, stream);
+        kg_text_add(code->text, ";");
+        kg_code_end(code);
+        kg_code_outdent(code);
+        kg_code_line(code, "};");
+        kg_code_line(code, "[[maybe_unused]] const auto from%d = place%d(top);", i, i);
+        kg_code_line(code,
+                     "[[maybe_unused]] const int64_t down%d = place%d(top + groups) - from%d;", i,
+                     i, i);
+    }
+}
+
 static void emit_fill(struct kg_cuda_reduce_writer *writer, int i)
 {
     const struct kg_cuda_reduce_stream *stream = &writer->streams.items[i];
     const struct kg_nest *nest = kg_group_nest(writer->plan->group, stream->position);
     struct kg_code *code = &writer->code;
+    const bool even = has_even_rows(writer->plan, stream);
     kg_code_open(code, "if constexpr (WHOLE)");
-    emit_run_axes(writer, "first", "");
+    if (!even) {
+        emit_reduced_axes(writer);
+        emit_run_axes(writer, "first", "");
+    }
     kg_code_begin(code);
     kg_text_format(code->text, "take%d[vec] = kg_load_vec%s<VECTOR>(", i,
                    writer->plan->evict && kg_cuda_reads_once(nest, stream->access) ? "_evict_first"
                                                                                    : "");
-    print_place(writer, &writer->streams.items[i]);
+    if (even)
+        kg_text_format(code->text, "from%d + vec * down%d", i, i);
+    else
+        print_place(writer, stream);
     kg_text_add(code->text, ");");
     kg_code_end(code);
     kg_code_outdent(code);
     kg_code_line(code, "} else {");
     kg_code_indent(code);
+    emit_reduced_axes(writer);
     open_lanes(writer);
     kg_code_begin(code);
     kg_text_format(code->text, "take%d[vec].at[lane] = *(", i);
-    print_place(writer, &writer->streams.items[i]);
+    print_place(writer, stream);
     kg_text_add(code->text, ");");
     kg_code_end(code);
     kg_code_close(code);
@@ -217,6 +272,7 @@ static void emit_loads(struct kg_cuda_reduce_writer *writer)
         kg_code_line(code, "kg_vec<%s, VECTOR> take%d[%s];",
                      kg_emit_tensor_storage(writer->streams.items[i].access->tensor), i,
                      has_batches(writer) ? "BATCH" : "UNROLL");
+    emit_row_steps(writer);
     open_vectors(writer);
     for (int i = 0; i < writer->streams.count; i++)
         emit_fill(writer, i);
@@ -305,8 +361,7 @@ static void emit_places(struct kg_cuda_reduce_writer *writer)
     kg_code_line(code, "#pragma unroll");
     kg_code_line(code, "for (int lane = 0; lane < VECTOR; lane++)");
     kg_code_line(code, "    if (spots[lane] >= 0)");
-    kg_code_line(code, "        total[lane].at = (part * UNROLL + %sspots[lane]) * groups + group;",
-                 has_batches(writer) ? "batch + " : "");
+    kg_code_line(code, "        total[lane].at = top + spots[lane] * groups;");
 }
 
 // What a thread does with the elements of a part, written once for full parts and others.
@@ -322,10 +377,17 @@ void kg_cuda_reduce_part(struct kg_cuda_reduce_writer *writer)
     if (sums && plan->column)
         kg_code_line(code, "%s partial[VECTOR] = {};", type);
     open_batches(writer);
+    if (plan->column) {
+        kg_code_line(code, "const int64_t top = (part * UNROLL%s) * groups + group;",
+                     has_batches(writer) ? " + batch" : "");
+        kg_code_line(code, "const int left = count - top < UNROLL * groups ? (int)(count - top) : "
+                           "UNROLL * groups;");
+    }
     emit_loads(writer);
     if (places)
         emit_no_places(writer);
     open_vectors(writer);
+    emit_reduced_axes(writer);
     if (sums && !plan->column)
         kg_code_line(code, "%s partial = 0;", type);
     if (spots)
