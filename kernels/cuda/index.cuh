@@ -20,3 +20,10 @@ KG_INLINE int kg_take(int *rest, int64_t size)
     *rest = (int)whole;
     return digit;
 }
+
+// How many tiles cover `count` places; a tile has `size`, a power of two: a division of 64 bits
+// takes some hundred instructions.
+KG_INLINE int64_t kg_tiles(int64_t count, int size)
+{
+    return (count + size - 1) >> (31 - __clz(size));
+}

@@ -28,8 +28,7 @@ LACKING = {"f64", "u16", "u32", "u64"}
 # What triton-ascend 3.2.0 does not compile, by what the accesses have in common.
 REFUSED = {"to_channels_last": "masked rows of several axes, read along them",
            "matmul_shared": "masked rows of several axes, as an operand",
-           "cross_entropy": "a read at a place that a tensor holds, in a tile of one row",
-           "w4a16": "a group's scale at a quotient of places", "w4a16_lines": "a group's scale at a quotient of places"}
+           "cross_entropy": "a read at a place that a tensor holds, in a tile of one row"}
 
 import definitions
 from compile_ops import TYPES
@@ -90,14 +89,14 @@ def pretend(module, done: dict) -> None:
         setattr(module, name, Compiler(getattr(module, name), done))
 
 
-def compile_op(tool: str, definition, folder: Path) -> tuple[int, list[str]]:
-    """How many kernels there are, none if they need float64, and what was refused."""
+def compile_op(tool: str, definition, folder: Path) -> tuple[int, list[str], str]:
+    """How many kernels there are, what was refused, and why there are none if so."""
     import numpy as np
     import torch
     from compare_ops import emit, load, make_input
     module, done, failures = load(emit(tool, definition), folder, definition.name), {}, []
     if "not there: float64, which" in module.__doc__:
-        return 0, []
+        return 0, [], "need float64"
     pretend(module, done)
     combinations = [c for c in definition.dtypes()
                     if not LACKING & {c.get(t.dtype, t.dtype) for t in definition.inputs + definition.outputs}]
@@ -122,7 +121,7 @@ def compile_op(tool: str, definition, folder: Path) -> tuple[int, list[str]]:
                 lines = [line for line in text.strip().splitlines() if "error" in line] or text.strip().splitlines()
                 failures.append(f"{definition.name} {dtypes} {sizes}: {type(error).__name__}: {' '.join(lines[:3])[:400]}")
             break
-    return len(done), failures
+    return len(done), failures, "" if done or failures else "have no dtypes that an Ascend device has"
 
 
 def main() -> int:
@@ -138,22 +137,24 @@ def main() -> int:
         return 77
     found = [d for file in sorted(options.ops.glob("*.kg")) for d in definitions.read(file)]
     found = [d for d in found if options.op in (None, d.name)][::options.every]
-    kernels, without, failures = 0, 0, []
+    kernels, without, failures = 0, {}, []
     with tempfile.TemporaryDirectory() as folder:
         for definition in found:
             try:
-                count, wrong = compile_op(options.kernelgen, definition, Path(folder))
+                count, wrong, why = compile_op(options.kernelgen, definition, Path(folder))
             except Exception as error:
-                count, wrong = 0, [f"{definition.name}: {type(error).__name__}: {error}"]
+                count, wrong, why = 0, [f"{definition.name}: {type(error).__name__}: {error}"], ""
             kernels += count
-            without += not count and not wrong
+            if why:
+                without.setdefault(why, []).append(definition.name)
             failures += wrong
             for line in wrong:
                 print(line if definition.name not in REFUSED else f"known: {line}", flush=True)
     names = {line.split()[0] for line in failures}
-    bad = len(names)
-    print(f"{len(found) - bad - without} of {len(found)} ops go through triton-ascend's front end, in {kernels} kernels; "
-          f"{without} need float64")
+    there = len(found) - len(names) - sum(map(len, without.values()))
+    print(f"{there} of {len(found)} ops go through triton-ascend's front end, in {kernels} kernels")
+    for why, left_out in without.items():
+        print(f"{len(left_out)} {why}: {', '.join(left_out)}")
     return 1 if names - set(REFUSED) or not found else 0
 
 

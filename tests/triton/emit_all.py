@@ -124,6 +124,14 @@ class Modules(unittest.TestCase):
         # The word that is shifted has 32 bits without a sign.
         self.assertIn("to(tl.int64)", kernel("dequantise_words", "dequantise_words"))
 
+    def test_what_ascend_lacks(self) -> None:
+        """Kernels for f64 are one thing, and are not called; those for f32 that compute in it another."""
+        found = {d.name: d for file in Path(OPS).glob("*.kg") for d in definitions.read(file)}
+        for op, lacks in (("apply_exp", False), ("sum_last", False), ("power", True)):
+            with self.subTest(op=op):
+                self.assertEqual("float64, which some kernels compute in" in emit(found[op]), lacks)
+                self.assertIn("not there: f64\n", emit(found[op]))
+
     def test_checks_see_faults(self) -> None:
         """The checks above are worth something."""
         broken = ast.parse("import torch\ndef k(a, b): return c\ndef f(x): k[1](x)\n")

@@ -139,6 +139,7 @@ static const char *const reserved_words[] = {
     "whole",
     "vectors",
     "across",
+    "maybe_unused",
     "along",
     "inside",
     "thread",

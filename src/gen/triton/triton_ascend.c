@@ -63,6 +63,32 @@ static bool uses(const struct kg_triton_module *module, const char *word)
     return false;
 }
 
+// Whether a variant is of dtypes that these devices have.
+static bool is_for_ascend(const struct kg_triton_module *module,
+                          const struct kg_triton_variant *variant)
+{
+    for (int c = 0; c < variant->count; c++) {
+        bool known = true;
+        for (int i = 0; i < module->op->typevar_count; i++)
+            known &= !is_unknown(variant->combinations[c][i]);
+        if (known)
+            return true;
+    }
+    return false;
+}
+
+// Whether kernels of such a variant compute in float64, which these devices lack.
+static bool computes_in_float64(const struct kg_triton_module *module)
+{
+    for (int v = 0; v < module->variant_count; v++) {
+        const char *kernels = kg_text_string(&module->variants[v].kernels);
+        if (is_for_ascend(module, &module->variants[v]) &&
+            (strstr(kernels, "tl.float64") || strstr(kernels, "_pow(")))
+            return true;
+    }
+    return false;
+}
+
 // The fewest bits of an element, of all dtypes that a tensor may have.
 static int least_bits(const struct kg_tensor *tensor)
 {
@@ -155,7 +181,7 @@ void kg_triton_ascend(const struct kg_triton_module *module, struct kg_text *tex
                           "L0B, 16 of 128 of L0C\n");
     add_tails(module->op, product ? CUBE_TAIL : VECTOR_TAIL, text);
     add_dtypes(module->op, text);
-    if (uses(module, "tl.float64") || uses(module, "_pow("))
+    if (computes_in_float64(module))
         kg_text_add(text, "    not there: float64, which some kernels compute in\n");
     add_slow(module, text);
 }

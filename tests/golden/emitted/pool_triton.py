@@ -26,7 +26,6 @@ On Ascend (device npu):
         _pool_place_f64_kernel: 36 values of 4 bytes for an element, at most 512 elements: 72 KiB
     tails: no padding of x if W % 8 == 0, y if W % 8 == 0, place if N % 8 == 0
     not there: f64
-    not there: float64, which some kernels compute in
     element by element: 64-bit integers (10)
 """
 

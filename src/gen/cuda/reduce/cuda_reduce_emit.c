@@ -223,8 +223,8 @@ static void emit_columns(struct kg_cuda_reduce_writer *writer)
     emit_share(writer);
     if (joined)
         kg_code_line(code, "const int64_t columns = WHOLE ? outputs : width;");
-    kg_code_line(code, joined ? "const int64_t tiles = kg_ceildiv_i64(columns, wide);"
-                              : "const int64_t tiles = kg_ceildiv_i64(width, wide);");
+    kg_code_line(code, joined ? "const int64_t tiles = kg_tiles(columns, wide);"
+                              : "const int64_t tiles = kg_tiles(width, wide);");
     kg_code_line(code, "__shared__ FOLD::type slots[THREADS * VECTOR];");
     kg_code_open(code, "for (int64_t tile = blockIdx.x%s; tile < tiles * %s; tile += gridDim.x%s)",
                  shared, joined ? "(WHOLE ? 1 : outers)" : "outers", shared);

@@ -91,14 +91,21 @@ static void describe_folding(const struct kg_cuda_reduce_plan *plan, double outp
     work->meetings = 2;
 }
 
+// Joined columns are described as if they were not: the rule joins them where they gain, and
+// against other families nothing is expected of it: where they have four columns, a thread for each
+// output
+// (`direct`) took 0.7 to 1.1 of the time.
 int kg_cuda_reduce_work(const struct kg_match *match, const struct kg_config *config,
                         struct kg_cuda_memory_work *works)
 {
+    struct kg_config described = *config;
     struct kg_cuda_reduce_plan plan;
     struct kg_grids grids;
     int count = 0;
-    kg_cuda_reduce_plan_make(match, config, &plan);
-    match->family->grids(match, config, &grids);
+    if (described.value[COLUMN] == ALONG_JOINED)
+        described.value[COLUMN] = ALONG_COLUMNS;
+    kg_cuda_reduce_plan_make(match, &described, &plan);
+    match->family->grids(match, &described, &grids);
     double outputs = 1;
     for (int axis = 0; axis < plan.outputs; axis++)
         outputs *= (double)plan.nest->extent[axis];
