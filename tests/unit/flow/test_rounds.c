@@ -1,7 +1,8 @@
 // The rounds of a build on this machine: one kind of change each, none walked twice from the same
-// version, and what the records say of them. Times are whatever they are: nothing here depends on
-// which version is faster.
+// version, and what the records say of them. Times are whatever they are, and nothing depends on
+// which version is faster, but where the linker has the races answered here (--wrap).
 
+#include "flow/build_run.h"
 #include "flow/stages.h"
 
 #include "support/sample_problem.h"
@@ -28,8 +29,43 @@ static struct seen {
 } seen[MAX_SEEN];
 static int seen_count;
 
+// How a challenger's first race and its second one end: its rival's time over its own. 0: as
+// measured.
+static double first_race, second_race;
+static int races; // with a rival
+static char racing[256];
+static bool was_first;
+
+enum kg_status __real_kg_build_run_measure(const struct kg_build_run *run, struct kg_plan *plan,
+                                           const struct kg_plan *rival,
+                                           struct kg_bench_result *bench, double *rival_seconds,
+                                           struct kg_error *place);
+enum kg_status __wrap_kg_build_run_measure(const struct kg_build_run *run, struct kg_plan *plan,
+                                           const struct kg_plan *rival,
+                                           struct kg_bench_result *bench, double *rival_seconds,
+                                           struct kg_error *place);
+
+enum kg_status __wrap_kg_build_run_measure(const struct kg_build_run *run, struct kg_plan *plan,
+                                           const struct kg_plan *rival,
+                                           struct kg_bench_result *bench, double *rival_seconds,
+                                           struct kg_error *place)
+{
+    enum kg_status status =
+        __real_kg_build_run_measure(run, plan, rival, bench, rival_seconds, place);
+    if (status != KG_OK || !rival || first_race <= 0)
+        return status;
+    was_first = !was_first || strcmp(racing, plan->choice) != 0;
+    snprintf(racing, sizeof racing, "%s", plan->choice);
+    *rival_seconds = bench->seconds * (was_first ? first_race : second_race);
+    races++;
+    return status;
+}
+
 static void begin(void)
 {
+    first_race = second_race = 0;
+    races = 0;
+    was_first = false;
     sample_folder(folder);
     session = (struct kg_session){
         .store = sample_open(folder), .protocol = kg_protocol_default, .effort = 0.1};
@@ -75,8 +111,11 @@ static void visit_key(void *user, const struct kg_key *key)
 
 static void build(struct kg_built_report *report, char *choice, size_t size)
 {
-    const struct kg_request request = {
-        .session = &session, .problem = here.problem, .device = device, .rigor = KG_RIGOR_MEASURE};
+    const struct kg_request request = {.session = &session,
+                                       .problem = here.problem,
+                                       .device = device,
+                                       .rigor = KG_RIGOR_MEASURE,
+                                       .seconds = first_race > 0 ? 5 : 0};
     const struct kg_build_options options = {.size = sizeof options};
     struct kg_plan *plan = NULL;
     CHECK_STATUS(kg_flow_build(&request, &options, report, &plan, &error), KG_OK, &error);
@@ -161,4 +200,44 @@ static void test_goal(void)
     end();
 }
 
-TEST_MAIN(test_rounds, test_goal)
+// How many rounds raced another choice than the best one, and how many of these were kept.
+static int count_raced(int *kept)
+{
+    int raced = 0;
+    *kept = 0;
+    for (int i = 0; i < seen_count; i++) {
+        raced += seen[i].kind[0] && seen[i].differs;
+        *kept += seen[i].kept;
+    }
+    return raced;
+}
+
+// Builds with a round of search, whose races end so. How many there were, and how many rounds
+// raced.
+static int build_racing(double first, double second, bool wins)
+{
+    struct kg_built_report report;
+    char choice[256];
+    int raced, kept;
+    begin();
+    ((struct kg_op *)here.problem->op)->goal.rounds = 1;
+    first_race = first;
+    second_race = second;
+    build(&report, choice, sizeof choice);
+    raced = count_raced(&kept);
+    CHECK(kept == (wins ? raced : 0));
+    CHECK(races == (first > 1 ? 2 : 1) * raced); // who loses the first has no other
+    CHECK((strcmp(choice, seen[0].choice) != 0) == (wins && raced > 0));
+    end();
+    return raced;
+}
+
+// A race won by luck replaces nothing: the winner has to win another.
+static void test_races(void)
+{
+    int raced = build_racing(2, 0.99, false) + build_racing(0.99, 2, false);
+    raced += build_racing(2, 2, true);
+    CHECK(raced > 0); // searches find another choice than the rule's, but not always
+}
+
+TEST_MAIN(test_rounds, test_goal, test_races)
