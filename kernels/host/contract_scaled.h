@@ -1,29 +1,28 @@
-// The path for a few rows against columns of 4-bit integers with scales (contract_strips.h). Each
+// The path for a few rows against columns of integers with scales (contract_strips.h). Each
 // element is read once, from where it lies: differences to the zero are multiplied by the rows and
 // added up, for all k with the same scales; then the sums are scaled. Sums that are not finite are
 // computed again as the definition has them, because factors that are not finite may have been
 // multiplied in another order.
 
-// Adds up to KG_CHUNK steps of k to the sums of a strip, of which `some` nibbles from `j0` on are
+// Adds up to KG_CHUNK steps of k to the sums of a strip, of which `some` parts from `j0` on are
 // in registers.
-KG_INLINE void add_nibbles(const int high, const int j0, const int some, const bool crooked,
-                           int64_t kn, const uint8_t *data, int64_t at, int64_t step,
-                           const KG_REAL *x, const KG_REAL *zeros, bool fresh, KG_REAL *sums)
+KG_INLINE void add_parts(const int high, const int j0, const int some, const bool crooked,
+                         int64_t kn, const uint8_t *data, int64_t at, int64_t step,
+                         const KG_REAL *x, const KG_REAL *zeros, bool fresh, KG_REAL *sums)
 {
-    vector sum[KG_SCALED_TILE], zero[KG_NIBBLES];
+    vector sum[KG_SCALED_TILE], zero[KG_PARTS];
     for (int j = 0; j < some; j++)
         zero[j] = ((const vector *)zeros)[j0 + j];
     for (int r = 0; r < high; r++)
         for (int j = 0; j < some; j++)
-            sum[r * some + j] =
-                fresh ? (vector){0} : ((const vector *)sums)[r * KG_NIBBLES + j0 + j];
+            sum[r * some + j] = fresh ? (vector){0} : ((const vector *)sums)[r * KG_PARTS + j0 + j];
 #pragma GCC unroll 2
     for (int64_t k = 0; k < kn; k++) {
-        const word_vector all = strip_words(crooked, data, at), upper = all >> 12;
+        const word_vector all = strip_words(crooked, data, at), upper = all >> KG_UPPER_SHIFT;
         if (j0 == 0)
-            fetch_ahead(data + ((at + KG_CHUNK * step) >> 1));
+            fetch_ahead(data + byte_of(at + KG_CHUNK * step));
         for (int j = 0; j < some; j++) {
-            const vector element = nibbles(all, upper, j0 + j) - zero[j];
+            const vector element = parts_of(all, upper, j0 + j) - zero[j];
             for (int r = 0; r < high; r++)
                 sum[r * some + j] += x[k * high + r] * element;
         }
@@ -31,17 +30,17 @@ KG_INLINE void add_nibbles(const int high, const int j0, const int some, const b
     }
     for (int r = 0; r < high; r++)
         for (int j = 0; j < some; j++)
-            ((vector *)sums)[r * KG_NIBBLES + j0 + j] = sum[r * some + j];
+            ((vector *)sums)[r * KG_PARTS + j0 + j] = sum[r * some + j];
 }
 
 KG_INLINE void add_strip(const int high, const bool crooked, int64_t kn, const uint8_t *data,
                          int64_t at, int64_t step, const KG_REAL *x, const KG_REAL *zeros,
                          bool fresh, KG_REAL *sums)
 {
-    const int some = least(KG_NIBBLES, KG_SCALED_TILE / high);
+    const int some = least(KG_PARTS, KG_SCALED_TILE / high);
 #pragma GCC unroll 8
-    for (int j = 0; j < KG_NIBBLES; j += some)
-        add_nibbles(high, j, some, crooked, kn, data, at, step, x, zeros, fresh, sums);
+    for (int j = 0; j < KG_PARTS; j += some)
+        add_parts(high, j, some, crooked, kn, data, at, step, x, zeros, fresh, sums);
 }
 
 KG_INLINE void add_chunk(const int high, const bool crooked, const struct strips *s, int64_t k,
@@ -85,15 +84,20 @@ KG_APART void add_chunk_4(const struct strips *s, int64_t k, int64_t kn, bool fr
         add_chunk(4, false, s, k, kn, fresh);
 }
 
-static void scale_sums(const int high, const struct strips *s, bool fresh)
+// `rows`: sums of the rows for the k with the same scales.
+static void scale_sums(const int high, const struct strips *s, const KG_REAL *rows, bool fresh)
 {
+    (void)rows;
     for (int64_t i = 0; i < s->count; i++)
         for (int r = 0; r < high; r++) {
             const vector *from = (const vector *)(s->sums + (i * high + r) * KG_STRIP);
             const vector *scale = (const vector *)(s->scales + i * KG_STRIP);
             vector *to = (vector *)(s->scaled + (i * high + r) * KG_STRIP);
-            for (int j = 0; j < KG_NIBBLES; j++) {
+            for (int j = 0; j < KG_PARTS; j++) {
                 vector sum = from[j] * scale[j];
+#if KG_SCALED_OFFSET
+                sum += rows[r] * ((const vector *)(s->offsets + i * KG_STRIP))[j];
+#endif
                 if (!fresh)
                     sum += to[j];
                 to[j] = sum;
@@ -105,7 +109,7 @@ static void scale_sums(const int high, const struct strips *s, bool fresh)
 KG_INLINE bool strip_is_finite(const KG_REAL *sums, int high)
 {
     vector none = {0};
-    for (int i = 0; i < high * KG_NIBBLES; i++)
+    for (int i = 0; i < high * KG_PARTS; i++)
         none += ((const vector *)sums)[i] * 0;
     KG_REAL any = 0;
     for (int lane = 0; lane < KG_LANES; lane++)
@@ -127,7 +131,7 @@ KG_APART void compute_strip(const struct job *job, const struct strips *s, int h
         for (int64_t d = 0; d < deep; d++)
             for (int r = 0; r < high; r++)
                 for (int64_t c = 0; c < columns; c++)
-                    to[r * KG_STRIP + c % KG_NIBBLES * KG_LANES + c / KG_NIBBLES] +=
+                    to[r * KG_STRIP + c % KG_PARTS * KG_LANES + c / KG_PARTS] +=
                         s->x[(k + d) * high + r] * job->stage[d * columns + c];
     }
 }
@@ -164,7 +168,11 @@ static void run_strips(const struct job *job, const struct strips *s, int high, 
         order_scales(job, s, column, k0 + k);
         for (int64_t at = k; at < end; at += KG_CHUNK)
             add_steps(s, high, at, least(KG_CHUNK, end - at), at == k);
-        scale_sums(high, s, k == 0);
+        KG_REAL rows[KG_SCALED_HIGH] = {0};
+        for (int64_t at = KG_SCALED_OFFSET ? k : end; at < end; at++)
+            for (int r = 0; r < high; r++)
+                rows[r] += s->x[at * high + r];
+        scale_sums(high, s, rows, k == 0);
     }
     for (int64_t i = 0; i < s->count; i++)
         if (!strip_is_finite(s->scaled + i * high * KG_STRIP, high))
@@ -176,7 +184,7 @@ KG_INLINE int64_t scaled_elements(int64_t rows, int64_t columns, int64_t depth)
 {
     const int64_t wide = ceiling(columns, KG_STRIP) * KG_STRIP,
                   pairs = KG_SCALED_HIGH * (depth + 64);
-    return rows > KG_SCALED_ROWS ? 2 * wide : (3 + 2 * KG_SCALED_HIGH + rows) * wide + pairs;
+    return rows > KG_SCALED_ROWS ? 3 * wide : (4 + 2 * KG_SCALED_HIGH + rows) * wide + pairs;
 }
 
 // Adds the sums of a row of strips to its totals, in the order of columns.
@@ -185,8 +193,8 @@ KG_INLINE void add_totals(const struct strips *s, const KG_REAL *from, int64_t a
 {
     for (int64_t i = 0; i < s->count; i++, from += apart, totals += KG_STRIP)
         for (int lane = 0; lane < KG_LANES; lane++)
-            for (int j = 0; j < KG_NIBBLES; j++) {
-                KG_REAL *to = totals + lane * KG_NIBBLES + j;
+            for (int j = 0; j < KG_PARTS; j++) {
+                KG_REAL *to = totals + lane * KG_PARTS + j;
                 *to = fresh ? from[j * KG_LANES + lane] : *to + from[j * KG_LANES + lane];
             }
 }
@@ -198,7 +206,7 @@ static void run_scaled(const struct job *job, int64_t row, int64_t rows, int64_t
     struct strips s = open_strips(job, columns);
     const int64_t wide = s.count * KG_STRIP;
     s.x = job->rows;
-    s.sums = s.scales + wide;
+    s.sums = s.offsets + wide;
     s.scaled = s.sums + KG_SCALED_HIGH * wide;
     KG_REAL *totals = s.scaled + KG_SCALED_HIGH * wide;
 #if KG_SCALED_DOTS

@@ -73,7 +73,7 @@ KG_INLINE void add_pairs(const int high, const int i0, const int some, int64_t k
         zero[i] = zeros[i0 + i];
     for (int n = 0; n < 2 * some * high; n++) {
         const int r = n / (2 * some), i = i0 + n / 2 % some, j = (i < 2 ? i : i + 2) + n % 2 * 2;
-        sum[n] = fresh ? (vector){0} : ((const vector *)sums)[r * KG_NIBBLES + j];
+        sum[n] = fresh ? (vector){0} : ((const vector *)sums)[r * KG_PARTS + j];
     }
     for (int64_t k = 0; k < kn; k += 2) {
         const word_vector one = *(const loose_words *)data;
@@ -107,7 +107,7 @@ KG_INLINE void add_pairs(const int high, const int i0, const int some, int64_t k
     }
     for (int n = 0; n < 2 * some * high; n++) {
         const int r = n / (2 * some), i = i0 + n / 2 % some, j = (i < 2 ? i : i + 2) + n % 2 * 2;
-        ((vector *)sums)[r * KG_NIBBLES + j] = sum[n];
+        ((vector *)sums)[r * KG_PARTS + j] = sum[n];
     }
 }
 

@@ -1,18 +1,20 @@
-// A few rows against columns of 4-bit integers with scales whose elements are adjacent along k, as
-// checkpoints have them. Lanes go along k: nibble j of word i is step 8 i + j of a strip of k, and
-// rows are packed in that order. Zeros and scales are kept for a block of k of one column after the
-// other. Sums that are not finite are computed again as the definition has them.
+// A few rows against columns of integers with scales (contract_strips.h) whose elements are
+// adjacent along k, as checkpoints have them. Lanes go along k: part j of word i is step KG_PARTS i
+// + j of a strip of k, and rows are packed in that order. Zeros and scales are kept for a block of
+// k of one column after the other. Sums that are not finite are computed again as the definition
+// has them.
 
 // Runs of k, which have the same zero and scale, contain whole strips, or strips contain whole
 // runs.
-#define KG_RUNS_OF_STRIPS (KG_GROUP % (8 * KG_LANES) == 0)
-#define KG_STRIPS_OF_RUNS (KG_GROUP > 0 && 8 * KG_LANES % (KG_GROUP > 0 ? KG_GROUP : 1) == 0)
+#define KG_STEPS (32 / KG_SCALED_BITS * KG_LANES) // KG_STRIP, for the preprocessor
+#define KG_RUNS_OF_STRIPS (KG_GROUP % KG_STEPS == 0)
+#define KG_STRIPS_OF_RUNS (KG_GROUP > 0 && KG_STEPS % (KG_GROUP > 0 ? KG_GROUP : 1) == 0)
 
 typedef uint32_t alias_word __attribute__((may_alias));
 
 enum {
     KG_LINE_COLUMNS = 4, // at a time, at most: what is loaded of rows is used for each of them
-    KG_RUN_WORDS = KG_GROUP > 0 ? KG_GROUP / KG_NIBBLES : 1,
+    KG_RUN_WORDS = KG_GROUP > 0 ? KG_GROUP / KG_PARTS : 1,
     KG_LINES_AHEAD = 4, // columns
 };
 
@@ -26,7 +28,7 @@ struct line {
 // Packed rows of a block of k, and workspace for columns.
 struct lines {
     int64_t k0, kn, strips;
-    const KG_REAL *x;      // floats: row r, strip i, nibble j at ((r * strips + i) * 8 + j) * lanes
+    const KG_REAL *x;      // floats: row r, strip i, part j at that of (r strips + i) KG_PARTS + j
     const uint32_t *pairs; // for contract_scaled_dots.h, likewise: four times the terms
     bool dots;
     struct line line[KG_LINE_COLUMNS];
@@ -37,8 +39,8 @@ struct lines {
 // Spreads the values of runs of k to their words. Writes up to KG_LANES too many.
 KG_INLINE void spread_runs(const struct lines *l, const KG_REAL *runs, KG_REAL *words_of)
 {
-    const int64_t count = ceiling(l->kn, KG_NIBBLES);
-    int64_t end = KG_RUN_WORDS - l->k0 / KG_NIBBLES % KG_RUN_WORDS;
+    const int64_t count = ceiling(l->kn, KG_PARTS);
+    int64_t end = KG_RUN_WORDS - l->k0 / KG_PARTS % KG_RUN_WORDS;
     for (int64_t w = 0; w < count; w = end, end += KG_RUN_WORDS, runs++) {
         const word_vector value = (word_vector){0} + *(const alias_word *)runs;
         const int64_t last = least(end, count);
@@ -64,7 +66,7 @@ static void fill_line(const struct job *job, const struct lines *l, int64_t colu
     b_group_zeros(job->call, job->batch, column, first, count, zeros);
     for (int64_t i = 0; i < count; i += KG_LANES) {
         loose_vector *some = (loose_vector *)(zeros + i);
-        *some += (KG_REAL)(KG_SCALED_SIGNED ? 8 : 0);
+        *some += (KG_REAL)KG_SCALED_BIAS;
         if (l->dots)
             *some = (vector)(((word_vector) __builtin_convertvector(*some, numbers) & 255) *
                              0x01010101);
@@ -114,19 +116,19 @@ KG_INLINE void add_line(const int high, const struct lines *l, int64_t i, const 
     const int columns = columns_at_once(high, false);
     vector zero[KG_LINE_COLUMNS], sums[KG_LINE_COLUMNS][KG_SCALED_HIGH];
     for (int c = 0; c < columns; c++) {
-        zero[c] = (vector){0} + (KG_REAL)(KG_SCALED_LEAST_ZERO + (KG_SCALED_SIGNED ? 8 : 0));
+        zero[c] = (vector){0} + (KG_REAL)(KG_SCALED_LEAST_ZERO + KG_SCALED_BIAS);
         if (!KG_SCALED_FIXED)
             zero[c] = (vector)word_values(l, l->line[c].zeros, i);
         for (int r = 0; r < high; r++)
             sums[c][r] = (vector){0};
     }
-    for (int j = 0; j < KG_NIBBLES; j++) {
-        const vector *x = (const vector *)l->x + i * KG_NIBBLES + j;
+    for (int j = 0; j < KG_PARTS; j++) {
+        const vector *x = (const vector *)l->x + i * KG_PARTS + j;
         for (int c = 0; c < columns; c++) {
             const vector element =
-                nibbles(all[c], all[c] >> 12, j) - (zero[c] + nibble_exponent(j));
+                parts_of(all[c], all[c] >> KG_UPPER_SHIFT, j) - (zero[c] + part_exponent(j));
             for (int r = 0; r < high; r++)
-                sums[c][r] += element * x[r * l->strips * KG_NIBBLES];
+                sums[c][r] += element * x[r * l->strips * KG_PARTS];
         }
     }
     for (int c = 0; c < columns; c++)
@@ -186,7 +188,7 @@ KG_APART bool pack_line_pairs(const KG_REAL *row, int64_t strips, uint32_t *to)
         for (int c = 0; c < 4; c++, to += KG_LANES * KG_SCALED_TERMS)
             for (int lane = 0; lane < KG_LANES; lane++)
                 for (int half_of = 0; half_of < 2; half_of++) {
-                    float rest = row[lane * KG_NIBBLES + order[c] + 4 * half_of];
+                    float rest = row[lane * KG_PARTS + order[c] + 4 * half_of];
                     small |= rest != 0 && fabsf(rest) < 0x1p-100f;
                     for (int t = 0; t < KG_SCALED_TERMS; t++) {
                         const uint32_t bits = kg_bits_f32(rest) & 0xffff0000;
@@ -206,7 +208,7 @@ KG_INLINE void sum_lines(const int high, const bool dots, const uint16_t *table,
 {
     const int columns = columns_at_once(high, dots);
     const struct lines l = *from;
-    const int64_t whole = l.kn / KG_STRIP, tail = (l.kn % KG_STRIP + 1) / 2;
+    const int64_t whole = l.kn / KG_STRIP, tail = (l.kn % KG_STRIP * KG_SCALED_BITS + 7) / 8;
     vector sums[KG_LINE_COLUMNS][KG_SCALED_HIGH] = {0};
 #if KG_SCALED_DOTS
     const half_vector entries = *(const half_vector *)table;
@@ -288,7 +290,7 @@ KG_INLINE int64_t scaled_elements(int64_t rows, int64_t columns, int64_t depth)
 static struct lines open_lines(const struct job *job, int64_t k, int64_t kn)
 {
     struct lines l = {.k0 = job->k0 + k, .kn = kn, .strips = ceiling(kn, KG_STRIP)};
-    const int64_t wide = l.strips * KG_STRIP, values = wide / KG_NIBBLES + KG_LANES;
+    const int64_t wide = l.strips * KG_STRIP, values = wide / KG_PARTS + KG_LANES;
     KG_REAL *next = job->scaled;
     l.x = next;
     l.pairs = (const uint32_t *)(next += KG_SCALED_HIGH * wide);
@@ -296,7 +298,7 @@ static struct lines open_lines(const struct job *job, int64_t k, int64_t kn)
     memset(next, 0, (size_t)(2 * KG_LINE_COLUMNS * values) * sizeof *next);
     for (int c = 0; c < KG_LINE_COLUMNS; c++, next += 2 * values)
         l.line[c] = (struct line){NULL, next, next + values};
-    for (int c = 0; c < KG_LINE_COLUMNS; c++, next += wide / KG_NIBBLES)
+    for (int c = 0; c < KG_LINE_COLUMNS; c++, next += wide / KG_PARTS)
         l.copies[c] = (uint8_t *)next;
     l.runs = next;
     return l;
@@ -320,15 +322,15 @@ static void pack_lines(const struct job *job, struct lines *l, int64_t row, int6
                                       (uint32_t *)l->pairs + r * wide / 2 * KG_SCALED_TERMS);
 #endif
         for (int64_t i = 0; i < l->strips; i++)
-            order_by_nibble(line + i * KG_STRIP, (vector *)l->x + (r * l->strips + i) * KG_NIBBLES);
+            order_by_part(line + i * KG_STRIP, (vector *)l->x + (r * l->strips + i) * KG_PARTS);
     }
 }
 
 // The elements of a column from `at` on. Those that begin in the middle of a byte are copied.
 KG_INLINE const uint8_t *find_line(const uint8_t *data, int64_t at, int64_t kn, uint8_t *copy)
 {
-    const uint8_t *from = data + (at >> 1);
-    if (!(at & 1))
+    const uint8_t *from = data + byte_of(at);
+    if (KG_SCALED_BITS == 8 || !(at & 1))
         return from;
     for (int64_t i = 0; i < kn / 2; i++)
         copy[i] = (uint8_t)(from[i] >> 4 | from[i + 1] << 4);
@@ -354,7 +356,7 @@ static void add_columns(const struct job *job, struct lines *l, const uint16_t *
             l->line[i].data = find_line(data, first + at * step + l->k0, l->kn, l->copies[i]);
             fill_line(job, l, at, &l->line[i]);
         }
-        sum_lines_of(high, table, l, KG_LINES_AHEAD * step / 2, of_columns);
+        sum_lines_of(high, table, l, byte_of(KG_LINES_AHEAD * step), of_columns);
         for (int i = 0; i < some; i++)
             for (int r = 0; r < rows; r++)
                 sums[r][c + i] = of_columns[i][r];

@@ -1,4 +1,4 @@
-// The path for more rows against columns of 4-bit integers with scales (contract_strips.h): a block
+// The path for more rows against columns of integers with scales (contract_strips.h): a block
 // of columns becomes floats once, in panels that the microkernel of contract_panels.h reads. Panels
 // have whole vectors of strips, whose columns are brought into order when results are stored.
 
@@ -15,18 +15,25 @@ KG_INLINE void fill_strip(const bool crooked, const struct strips *s, int64_t i,
 {
     const vector *zero = (const vector *)(s->zeros + i * KG_STRIP);
     const vector *scale = (const vector *)(s->scales + i * KG_STRIP);
-    vector zeros[KG_NIBBLES], scales[KG_NIBBLES];
-    KG_REAL *to[KG_NIBBLES];
-    for (int j = 0; j < KG_NIBBLES; j++) {
+#if KG_SCALED_OFFSET
+    const vector *offset = (const vector *)(s->offsets + i * KG_STRIP);
+#endif
+    vector zeros[KG_PARTS], scales[KG_PARTS];
+    KG_REAL *to[KG_PARTS];
+    for (int j = 0; j < KG_PARTS; j++) {
         zeros[j] = zero[j];
         scales[j] = scale[j];
-        to[j] = panel_vector(panels, kn, i * KG_NIBBLES + j);
+        to[j] = panel_vector(panels, kn, i * KG_PARTS + j);
     }
     for (; k < end; k++, at += step) {
-        const word_vector all = strip_words(crooked, data, at), upper = all >> 12;
-        fetch_ahead(data + ((at + KG_CHUNK * step) >> 1));
-        for (int j = 0; j < KG_NIBBLES; j++) {
-            *(vector *)(to[j] + k * KG_COLUMNS) = (nibbles(all, upper, j) - zeros[j]) * scales[j];
+        const word_vector all = strip_words(crooked, data, at), upper = all >> KG_UPPER_SHIFT;
+        fetch_ahead(data + byte_of(at + KG_CHUNK * step));
+        for (int j = 0; j < KG_PARTS; j++) {
+            vector element = (parts_of(all, upper, j) - zeros[j]) * scales[j];
+#if KG_SCALED_OFFSET
+            element += offset[j];
+#endif
+            *(vector *)(to[j] + k * KG_COLUMNS) = element;
         }
     }
 }
@@ -64,7 +71,7 @@ static void pack_strips(const struct job *job, const struct strips *s, int64_t c
         order_scales(job, s, column, k0 + k);
         fill_strips(s, k, end, kn, job->columns);
     }
-    for (int64_t i = s->count * KG_NIBBLES; i % KG_VECTORS != 0; i++)
+    for (int64_t i = s->count * KG_PARTS; i % KG_VECTORS != 0; i++)
         for (int64_t k = 0; k < kn; k++)
             *(vector *)(panel_vector(job->columns, kn, i) + k * KG_COLUMNS) = (vector){0};
 }
@@ -73,20 +80,20 @@ static void pack_strips(const struct job *job, const struct strips *s, int64_t c
 static void store_strips(const struct job *job, const struct strips *s, int64_t row, int64_t rows,
                          int64_t column)
 {
-    const int64_t panels = ceiling(s->count * KG_NIBBLES, KG_VECTORS);
+    const int64_t panels = ceiling(s->count * KG_PARTS, KG_VECTORS);
     _Alignas(64) KG_REAL tile[KG_ROWS * KG_STRIP];
     for (int64_t r = 0; r < rows; r += KG_ROWS)
         for (int64_t i = 0; i < s->count; i++) {
             const int64_t some = least(KG_ROWS, rows - r);
             const int64_t columns = i + 1 < s->count ? KG_STRIP : s->last;
-            for (int j = 0; j < KG_NIBBLES; j++) {
-                const int64_t at = i * KG_NIBBLES + j;
+            for (int j = 0; j < KG_PARTS; j++) {
+                const int64_t at = i * KG_PARTS + j;
                 const KG_REAL *from = job->sums +
                                       (r / KG_ROWS * panels + at / KG_VECTORS) * KG_TILE +
                                       at % KG_VECTORS * KG_LANES;
                 for (int64_t t = 0; t < some; t++)
                     for (int lane = 0; lane < KG_LANES; lane++)
-                        tile[t * KG_STRIP + lane * KG_NIBBLES + j] = from[t * KG_COLUMNS + lane];
+                        tile[t * KG_STRIP + lane * KG_PARTS + j] = from[t * KG_COLUMNS + lane];
             }
             store_tile(job, row + r, some, column + i * KG_STRIP, columns, tile, KG_STRIP);
         }
@@ -97,7 +104,7 @@ static void run_scaled_panels(const struct job *job, int64_t row, int64_t rows, 
 {
     const struct plan *p = job->plan;
     struct strips s = open_strips(job, columns);
-    const int64_t panels = ceiling(s.count * KG_NIBBLES, KG_VECTORS);
+    const int64_t panels = ceiling(s.count * KG_PARTS, KG_VECTORS);
     int64_t k = 0;
     do { // also once for an empty k
         const int64_t k0 = job->k0 + k, kn = least(p->block_k, job->kn - k);

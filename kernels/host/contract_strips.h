@@ -1,18 +1,20 @@
-// Columns of 4-bit integers with scales, as weights are quantised: B(n, k) = (element - zero) *
-// scale, where zeros and scales stay the same for KG_GROUP steps of k (0: for all), and elements
-// are adjacent along n. For contract_scaled.h and contract_scaled_panels.h.
+// Columns of integers of KG_SCALED_BITS, 4 or 8, with scales, as weights are quantised: B(n, k) =
+// (element - zero) * scale + offset, where zeros, scales and offsets stay the same for KG_GROUP
+// steps of k (0: for all), and elements are adjacent along n. There are offsets if KG_SCALED_OFFSET
+// is not 0; -1: they are subtracted. For contract_scaled.h and contract_scaled_panels.h.
 //
-// A vector of words has the elements of a strip of columns: nibble j of word i is column 8 i + j.
-// With the exponent of 2^(23 - shift) above it, a nibble of a word is a float, 2^(23 - shift) +
-// element, and the difference to 2^(23 - shift) + zero is exact. What is computed stays in that
-// order, vector j having the columns 8 i + j, until it is stored.
+// A vector of words has the elements of a strip of columns: part j of word i, a nibble or a byte,
+// is column KG_PARTS i + j. With the exponent of 2^(23 - shift) above it, a part of a word is a
+// float, 2^(23 - shift) + element, and the difference to 2^(23 - shift) + zero is exact. What is
+// computed stays in that order, vector j having the columns KG_PARTS i + j, until it is stored.
 
 // Whether contract_scaled_dots.h is there: a table of 32 entries has all differences to a zero. It
 // is one for all columns if the zero is a number.
 #define KG_SCALED_FIXED (KG_SCALED_LEAST_ZERO == KG_SCALED_GREATEST_ZERO)
-#if KG_SCALED_TERMS > 0 && KG_LANES == 16 && KG_GROUP % 2 == 0 && defined(__AVX512BF16__) &&       \
-    defined(__AVX512BW__) && KG_SCALED_GREATEST_ZERO - (KG_SCALED_LEAST_ZERO) <= 16 &&             \
-    KG_SCALED_GREATEST_ZERO < 100 && KG_SCALED_LEAST_ZERO > -100
+#if KG_SCALED_BITS == 4 && KG_SCALED_TERMS > 0 && KG_LANES == 16 && KG_GROUP % 2 == 0 &&           \
+    defined(__AVX512BF16__) && defined(__AVX512BW__) &&                                            \
+    KG_SCALED_GREATEST_ZERO - (KG_SCALED_LEAST_ZERO) <= 16 && KG_SCALED_GREATEST_ZERO < 100 &&     \
+    KG_SCALED_LEAST_ZERO > -100
 #define KG_SCALED_DOTS 1
 #else
 #define KG_SCALED_DOTS 0
@@ -22,9 +24,11 @@ typedef uint32_t word_vector __attribute__((vector_size(4 * KG_LANES), may_alias
 typedef uint32_t loose_words __attribute__((vector_size(4 * KG_LANES), aligned(1), may_alias));
 
 enum {
-    KG_NIBBLES = 8, // in a word
-    KG_STRIP = KG_NIBBLES * KG_LANES,
-    KG_STRIP_BYTES = KG_STRIP / 2,
+    KG_PARTS = 32 / KG_SCALED_BITS, // in a word
+    KG_STRIP = KG_PARTS * KG_LANES,
+    KG_STRIP_BYTES = 4 * KG_LANES,
+    // What is added to signed elements.
+    KG_SCALED_BIAS = KG_SCALED_SIGNED ? 1 << (KG_SCALED_BITS - 1) : 0,
     KG_CHUNK = 16, // steps of k in one pass along the columns: each reads a line of its own
     KG_SCALED_PIECE = 8 * KG_STRIP, // columns whose scales are computed at once
     // Of contract_scaled.h: rows; rows and vectors of sums in a register tile. At most.
@@ -41,8 +45,9 @@ struct strips {
     int64_t first, k; // the first element, and the distance between steps of k, in elements
     bool crooked;     // some lines begin in the middle of a byte
     const KG_REAL *x; // a few rows: (row, k) is x[k * high + row]
-    KG_REAL *zeros;   // nibble_exponent() + zero
+    KG_REAL *zeros;   // part_exponent() + zero
     KG_REAL *scales;
+    KG_REAL *offsets; // if there are any
     // Of a few rows, those of a strip side by side: sums of the k with the same scales, and of a
     // block of k.
     KG_REAL *sums, *scaled;
@@ -53,24 +58,39 @@ struct strips {
     uint32_t *pairs;       // rows, as pairs along k
 };
 
-// The number of bits below nibble j, once the upper three have been shifted down by 12.
-KG_INLINE int nibble_shift(int j)
+// The number of bits below part j, once the upper parts, those from KG_LOW_PARTS on, have been
+// shifted down by KG_UPPER_SHIFT: a float has 23 bits for it.
+#if KG_SCALED_BITS == 4
+enum { KG_LOW_PARTS = 5, KG_UPPER_SHIFT = 12 };
+#else
+enum { KG_LOW_PARTS = 2, KG_UPPER_SHIFT = 16 };
+#endif
+
+KG_INLINE int part_shift(int j)
 {
-    return j < 5 ? 4 * j : 4 * (j - 3);
+    return j < KG_LOW_PARTS ? KG_SCALED_BITS * j : KG_SCALED_BITS * j - KG_UPPER_SHIFT;
 }
 
-// What the exponent of nibble j adds to it.
-KG_INLINE KG_REAL nibble_exponent(int j)
+// What the exponent of part j adds to it.
+KG_INLINE KG_REAL part_exponent(int j)
 {
-    return (KG_REAL)(1 << (23 - nibble_shift(j)));
+    return (KG_REAL)(1 << (23 - part_shift(j)));
 }
 
-// Nibble j of each word as nibble_exponent() + element. Signed elements are taken as element + 8.
-KG_INLINE vector nibbles(word_vector all, word_vector upper, int j)
+// Part j of each word as part_exponent() + element, which a signed one is KG_SCALED_BIAS above.
+KG_INLINE vector parts_of(word_vector all, word_vector upper, int j)
 {
-    const uint32_t exponent = 0x4b000000 - ((uint32_t)nibble_shift(j) << 23),
-                   sign = KG_SCALED_SIGNED ? 8u << nibble_shift(j) : 0;
-    return (vector)(((j < 5 ? all : upper) & (15u << nibble_shift(j))) ^ (exponent | sign));
+    const uint32_t exponent = 0x4b000000 - ((uint32_t)part_shift(j) << 23),
+                   bits = (1u << KG_SCALED_BITS) - 1,
+                   sign = (uint32_t)KG_SCALED_BIAS << part_shift(j);
+    return (vector)(((j < KG_LOW_PARTS ? all : upper) & (bits << part_shift(j))) ^
+                    (exponent | sign));
+}
+
+// Where the byte of an element is, from the first one on.
+KG_INLINE int64_t byte_of(int64_t element)
+{
+    return element * KG_SCALED_BITS / 8;
 }
 
 // Fetches a line of the next chunk into the second cache: in the first one, lines at a distance
@@ -84,15 +104,15 @@ KG_INLINE void fetch_ahead(const uint8_t *from)
 // The words of a strip from element `at` on.
 KG_INLINE word_vector strip_words(const bool crooked, const uint8_t *data, int64_t at)
 {
-    const uint8_t *from = data + (at >> 1);
+    const uint8_t *from = data + byte_of(at);
     const word_vector even = *(const loose_words *)from;
-    if (!crooked || !(at & 1))
+    if (KG_SCALED_BITS == 8 || !crooked || !(at & 1))
         return even;
     return even >> 4 | (*(const loose_words *)(from + 1) << 4 & 0xf0000000);
 }
 
-// Columns 8 i + j of a strip, for each j: every second element, three times.
-KG_INLINE void order_by_nibble(const KG_REAL *columns, vector by[KG_NIBBLES])
+// Columns KG_PARTS i + j of a strip, for each j: every second element, two or three times.
+KG_INLINE void order_by_part(const KG_REAL *columns, vector by[KG_PARTS])
 {
 #if KG_LANES == 4
 #define KG_EVEN KG_LIST(0, 2, 4, 6)
@@ -104,22 +124,22 @@ KG_INLINE void order_by_nibble(const KG_REAL *columns, vector by[KG_NIBBLES])
 #define KG_EVEN KG_LIST(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30)
 #define KG_ODD KG_LIST(1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31)
 #endif
-    vector next[KG_NIBBLES];
-    for (int j = 0; j < KG_NIBBLES; j++)
+    vector next[KG_PARTS];
+    for (int j = 0; j < KG_PARTS; j++)
         by[j] = ((const loose_vector *)columns)[j];
-    for (int apart = 4; apart > 0; apart /= 2) {
-        for (int j = 0; j < KG_NIBBLES; j += 2) {
+    for (int apart = KG_PARTS / 2; apart > 0; apart /= 2) {
+        for (int j = 0; j < KG_PARTS; j += 2) {
             // The pair is in the group of columns j / (2 apart), which splits by the next bit.
             const int to = j / (2 * apart) * (2 * apart) + j % (2 * apart) / 2;
             next[to] = KG_SHUFFLE(by[j], by[j + 1], KG_EVEN);
             next[to + apart] = KG_SHUFFLE(by[j], by[j + 1], KG_ODD);
         }
-        for (int j = 0; j < KG_NIBBLES; j++)
+        for (int j = 0; j < KG_PARTS; j++)
             by[j] = next[j];
     }
-    for (int j = 0; j < KG_NIBBLES; j++) // the first bit of the column is the last of the place
-        next[(j & 1) << 2 | (j & 2) | j >> 2] = by[j];
-    for (int j = 0; j < KG_NIBBLES; j++)
+    for (int j = 0; j < KG_PARTS; j++) // the first bit of the column is the last of the place
+        next[KG_PARTS == 8 ? (j & 1) << 2 | (j & 2) | j >> 2 : (j & 1) << 1 | j >> 1] = by[j];
+    for (int j = 0; j < KG_PARTS; j++)
         by[j] = next[j];
 #undef KG_EVEN
 #undef KG_ODD
@@ -132,20 +152,20 @@ KG_APART void copy_strip(const uint8_t *data, int64_t at, int64_t step, int64_t 
 {
     for (int64_t k = 0; k < kn; k++, at += step, to += KG_STRIP_BYTES) {
         memset(to, 0, KG_STRIP_BYTES);
-        if (at & 1)
+        if (KG_SCALED_BITS == 4 && at & 1)
             for (int64_t i = 0; i < columns; i++)
                 to[i / 2] |= (uint8_t)((data[(at + i) >> 1] >> (at + i) % 2 * 4 & 15) << i % 2 * 4);
         else
-            memcpy(to, data + at / 2, (size_t)(columns + 1) / 2);
+            memcpy(to, data + byte_of(at), (size_t)(columns * KG_SCALED_BITS + 7) / 8);
     }
 }
 
 #if KG_SCALED_DOTS
 // Zeros of a strip as bytes, for contract_scaled_dots.h.
-KG_INLINE void order_bytes(const vector by[KG_NIBBLES], word_vector bytes[4])
+KG_INLINE void order_bytes(const vector by[KG_PARTS], word_vector bytes[4])
 {
     typedef int32_t numbers __attribute__((vector_size(64)));
-    const KG_REAL bias = KG_SCALED_SIGNED ? 8 : 0;
+    const KG_REAL bias = KG_SCALED_BIAS;
     for (int i = 0; i < 4; i++) {
         const int low = i < 2 ? i : i + 2;
         const numbers first = __builtin_convertvector(by[low] + bias, numbers);
@@ -159,8 +179,11 @@ KG_INLINE void order_bytes(const vector by[KG_NIBBLES], word_vector bytes[4])
 // Computes zeros and scales of all columns at `k`, in the order of the sums.
 static void order_scales(const struct job *job, const struct strips *s, int64_t column, int64_t k)
 {
-    const KG_REAL bias = KG_SCALED_SIGNED ? 8 : 0;
+    const KG_REAL bias = KG_SCALED_BIAS;
     KG_REAL *zeros = job->stage, *scales = job->stage + KG_SCALED_PIECE;
+#if KG_SCALED_OFFSET
+    KG_REAL *offsets = scales + KG_SCALED_PIECE;
+#endif
     const int64_t columns = (s->count - 1) * KG_STRIP + s->last;
     for (int64_t c = 0; c < columns; c += KG_SCALED_PIECE) {
         const int64_t some = least(KG_SCALED_PIECE, columns - c);
@@ -168,18 +191,28 @@ static void order_scales(const struct job *job, const struct strips *s, int64_t 
         b_scales(job->call, job->batch, column + c, some, k, 1, scales, some);
         for (int64_t i = some; i < ceiling(some, KG_STRIP) * KG_STRIP; i++)
             zeros[i] = scales[i] = 0;
+#if KG_SCALED_OFFSET
+        b_offsets(job->call, job->batch, column + c, some, k, 1, offsets, some);
+        for (int64_t i = some; i < ceiling(some, KG_STRIP) * KG_STRIP; i++)
+            offsets[i] = 0;
+#endif
         for (int64_t i = 0; i < some; i += KG_STRIP) {
-            vector by[KG_NIBBLES];
-            order_by_nibble(zeros + i, by);
-            for (int j = 0; j < KG_NIBBLES; j++)
-                ((vector *)(s->zeros + c + i))[j] = by[j] + (bias + nibble_exponent(j));
+            vector by[KG_PARTS];
+            order_by_part(zeros + i, by);
+            for (int j = 0; j < KG_PARTS; j++)
+                ((vector *)(s->zeros + c + i))[j] = by[j] + (bias + part_exponent(j));
 #if KG_SCALED_DOTS
             if (s->dots && !KG_SCALED_FIXED)
                 order_bytes(by, s->bytes + (c + i) / KG_STRIP * 4);
 #endif
-            order_by_nibble(scales + i, by);
-            for (int j = 0; j < KG_NIBBLES; j++)
+            order_by_part(scales + i, by);
+            for (int j = 0; j < KG_PARTS; j++)
                 ((vector *)(s->scales + c + i))[j] = by[j];
+#if KG_SCALED_OFFSET
+            order_by_part(offsets + i, by);
+            for (int j = 0; j < KG_PARTS; j++)
+                ((vector *)(s->offsets + c + i))[j] = KG_SCALED_OFFSET * by[j];
+#endif
         }
     }
 }
@@ -202,6 +235,7 @@ KG_INLINE struct strips open_strips(const struct job *job, int64_t columns)
     s.last = columns - (s.count - 1) * KG_STRIP;
     s.zeros = job->scaled;
     s.scales = s.zeros + s.count * KG_STRIP;
+    s.offsets = s.scales + s.count * KG_STRIP;
     return s;
 }
 
@@ -210,6 +244,6 @@ KG_INLINE void place_strips(const struct job *job, struct strips *s, int64_t col
 {
     s->data = b_elements(job->call, job->batch, &s->first, &s->k);
     s->first += k0 * s->k + column;
-    s->crooked = (s->first | s->k) & 1;
+    s->crooked = KG_SCALED_BITS == 4 && (s->first | s->k) & 1;
 }
 #endif

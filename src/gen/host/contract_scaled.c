@@ -1,5 +1,5 @@
-// Columns of 4-bit integers with scales, as weights are quantised, for a few rows: which operands
-// kernels/host/contract_scaled.h can take, and the functions that it has from the formula.
+// Columns of integers of 4 or 8 bits with scales, as weights are quantised: which operands
+// kernels/host/contract_strips.h can take, and the functions that it has from the formula.
 
 #include "gen/host/contract_writer.h"
 
@@ -8,7 +8,7 @@
 #include <math.h>
 
 // Steps of k with the same scales: fewer would leave little to do between two scales.
-enum { LEAST_GROUP = 16 };
+enum { LEAST_GROUP = 16, WORD_BITS = 32 };
 
 // Do elements lie side by side along one axis, and at one distance along the other?
 static bool is_along(const struct kg_access *element, int axis, int other)
@@ -23,20 +23,34 @@ static bool is_along(const struct kg_access *element, int axis, int other)
     return last > 0;
 }
 
+// Is there an offset that is scaled, too? What divides both may be zero, or so small that they are
+// infinite: their sum, divided, is another number.
+static bool scales_offset(const struct kg_scaled_operand *scaled)
+{
+    bool any = false;
+    for (int i = 0; i < scaled->scale_count; i++)
+        any |= scaled->outside[i];
+    return scaled->offset && any;
+}
+
 enum kg_contract_layout kg_contract_scaled(const struct kg_contract *contract,
                                            struct kg_scaled_operand *scaled)
 {
     if (!contract->group->problem->contiguous || contract->axis_count[KG_CONTRACT_N] != 1 ||
-        !kg_scaled_operand_read(contract, 1, scaled, NULL) ||
-        !kg_dtype_is_packed(kg_emit_tensor_dtype(scaled->element->tensor)) || scaled->offset ||
+        !kg_scaled_operand_read(contract, 1, scaled, NULL) || scales_offset(scaled) ||
         (scaled->group != 0 && scaled->group < LEAST_GROUP))
+        return KG_CONTRACT_OTHER;
+    const struct kg_dtype_info *dtype = &kg_dtypes[kg_emit_tensor_dtype(scaled->element->tensor)];
+    if (dtype->is_float || dtype->bits > 8)
         return KG_CONTRACT_OTHER;
     int n = contract->axes[KG_CONTRACT_N][0], k = contract->axes[KG_CONTRACT_K][0];
     if (is_along(scaled->element, n, k))
         return KG_CONTRACT_ALONG_N;
-    // Zeros and scales of a word are those of its eight elements.
-    return is_along(scaled->element, k, n) && scaled->group % 8 == 0 ? KG_CONTRACT_ALONG_K
-                                                                     : KG_CONTRACT_OTHER;
+    // Zeros and scales of a word are those of all its elements.
+    return !scaled->offset && is_along(scaled->element, k, n) &&
+                   scaled->group % (WORD_BITS / dtype->bits) == 0
+               ? KG_CONTRACT_ALONG_K
+               : KG_CONTRACT_OTHER;
 }
 
 double kg_contract_scaled_cycles(double rows, double elements, double lanes, double peak)
@@ -65,7 +79,12 @@ void kg_contract_define_scaled(const struct kg_contract_writer *writer,
     if (layout != KG_CONTRACT_OTHER) {
         enum kg_dtype dtype = kg_emit_tensor_dtype(scaled->element->tensor);
         kg_emit_line(text, 0, "#define KG_GROUP %lld", (long long)scaled->group);
+        kg_emit_line(text, 0, "#define KG_SCALED_BITS %d", kg_dtypes[dtype].bits);
         kg_emit_line(text, 0, "#define KG_SCALED_SIGNED %d", kg_dtypes[dtype].is_signed);
+        kg_emit_line(text, 0, "#define KG_SCALED_OFFSET %d",
+                     !scaled->offset            ? 0
+                     : scaled->offset_subtracts ? -1
+                                                : 1);
         kg_emit_line(text, 0, "#define KG_SCALED_LEAST_ZERO %lld", (long long)scaled->least_zero);
         kg_emit_line(text, 0, "#define KG_SCALED_GREATEST_ZERO %lld",
                      (long long)scaled->greatest_zero);
@@ -113,6 +132,10 @@ void kg_contract_emit_scaled(const struct kg_contract_writer *writer,
         emit_elements(writer, scaled->element, contract->axes[KG_CONTRACT_K][0]);
         kg_contract_emit_part(writer, "b_zeros", true, &zeros);
         kg_contract_emit_part(writer, "b_scales", false, &scales);
+        const struct kg_contract_operand offsets = {.count = 1,
+                                                    .factors = {{scaled->offset, false}}};
+        if (scaled->offset)
+            kg_contract_emit_part(writer, "b_offsets", false, &offsets);
     } else {
         emit_elements(writer, scaled->element, contract->axes[KG_CONTRACT_N][0]);
         kg_contract_emit_groups(writer, "b_group_zeros", true, &zeros, scaled->group);

@@ -641,7 +641,8 @@ double kg_host_expect_contract(const struct kg_match *match, const struct kg_con
     if (!scaled)
         work.cycles += batch * n * k * pack_cycles(&work, contract, 1) * ceil(m / ITEM_ROWS);
     work.cycles += ITEM_CYCLES + batch * 200;
-    work.waits = batch * (m * k + n * k * (scaled ? 0.125 : 1) + m * n) / PANEL_ELEMENTS;
+    double read = scaled ? kg_dtypes[kg_emit_tensor_dtype(operand.element->tensor)].bits / 32.0 : 1;
+    work.waits = batch * (m * k + n * k * read + m * n) / PANEL_ELEMENTS;
     work.items = batch * ceil(m / ITEM_ROWS) * ceil(n / 128);
     work.items = fmax(work.items, fmin(batch * m * n / 16384, 4.0 * facts->units));
     add_epilogue(&work, fmod(n, columns) / n);

@@ -1,5 +1,5 @@
-// Products of a few rows with 4-bit weights on the host: kernels/host/contract_scaled.h against the
-// reference, with vectors of every width, and which definitions have that path.
+// Products of a few rows with weights of 4 and 8 bits on the host: kernels/host/contract_scaled.h
+// against the reference, with vectors of every width, and which definitions have that path.
 
 #include "family_bench.h"
 
@@ -132,25 +132,6 @@ static void test_formulas(void)
              (const char *const[]){"B=3 M=2 N=75 K=70", "B=2 M=1 N=300 K=50", NULL}, 5);
 }
 
-// Matrices that items of the batch choose: in any order, some several times, some never; indices
-// beyond the last one are clamped.
-static const char chosen[] =
-    "op chosen(x: T[B, M, K], e: i8[B], w: u4[E, K, N], s: T[E, ceil(K/G), N],\n"
-    "          z: u4[E, ceil(K/G), N]) -> (y: T[B, M, N])\nparam G = 32\nwhere T in f16 bf16\n"
-    "{ y[b, m, n] = sum(k) x[b, m, k] * ((w[e[b], k, n] - z[e[b], k/G, n]) * s[e[b], k/G, n]) }";
-static const char several_chosen[] =
-    "op chosen(x: T[B, K], e: i8[B, M], w: u4[E, N, K], s: T[E, N, ceil(K/G)]) ->\n"
-    "(y: T[B, M, N])\nparam G = 32\nwhere T in f16 bf16\n"
-    "{ y[b, m, n] = sum(k) x[b, k] * ((w[e[b, m], n, k] - 8) * s[e[b, m], n, k/G]) }";
-
-static void test_chosen(void)
-{
-    bench_op(&bench, "contract", chosen, "f16",
-             (const char *const[]){"B=5 M=2 N=75 K=70 E=3", "B=2 M=11 N=300 K=50 E=1", NULL}, 11);
-    bench_op(&bench, "contract", several_chosen, "bf16",
-             (const char *const[]){"B=5 M=2 N=15 K=570 E=3", "B=1 M=3 N=30 K=541 E=9", NULL}, 12);
-}
-
 // What the source of the guess says of the path.
 static bool has_path(const char *text, bool strides)
 {
@@ -173,6 +154,75 @@ static bool has_path(const char *text, bool strides)
     return found;
 }
 
+// Bytes, of which a strip has half as many, along n and along k: runs that a strip contains, and
+// runs that contain strips.
+static void test_bytes(void)
+{
+    static const char *const byte_sizes[] = {"M=1 N=40 K=31",   "M=3 N=391 K=200",
+                                             "M=8 N=65 K=1000", "M=1 N=300 K=9000",
+                                             "M=77 N=129 K=70", NULL};
+    static const struct {
+        int width, run;
+        const char *element, *dtype;
+    } kinds[] = {{16, 20, "i8", "f32"}, {64, 192, "u8", "bf16"}};
+    const int usual = bench.device->facts.vector_bytes;
+    char text[400];
+    for (int i = 0; i < 2; i++)
+        for (int along_k = 0; along_k < 2; along_k++) {
+            const char *rows = along_k ? "N" : "K", *columns = along_k ? "K" : "N",
+                       *at = along_k ? "n, k" : "k, n";
+            const int of_n = along_k ? 1 : kinds[i].run, of_k = along_k ? kinds[i].run : 1;
+            bench.device->facts.vector_bytes = kinds[i].width;
+            snprintf(text, sizeof text,
+                     "op bytes(x: T[M, K], w: %s[%s, %s], s: T[ceil(%s/%d), ceil(%s/%d)], "
+                     "z: %s[N]) -> (y: T[M, N])\nwhere T in f16 bf16 f32\n"
+                     "{ y[m, n] = sum(k) x[m, k] * ((w[%s] - z[n]) * s[%c/%d, %c/%d]) }",
+                     kinds[i].element, rows, columns, rows, of_n, columns, of_k, kinds[i].element,
+                     at, at[0], of_n, at[3], of_k);
+            CHECK(has_path(text, false));
+            bench_op(&bench, "contract", text, kinds[i].dtype,
+                     along_k ? few_line_sizes : byte_sizes, 31);
+        }
+    bench.device->facts.vector_bytes = usual;
+}
+
+// What is added after the scale, for nibbles and for bytes, for few rows and for panels.
+static const char offset[] =
+    "op offset(x: T[M, K], w: u4[K, N], s: T[ceil(K/G), N], o: T[ceil(K/G), N]) -> (y: T[M, N])\n"
+    "param G = 48\nwhere T in f16 bf16 f32\n"
+    "{ y[m, n] = sum(k) x[m, k] * (w[k, n] * s[k/G, n] - o[k/G, n]) }";
+static const char offset_first[] =
+    "op first(x: f32[M, K], w: i8[K, N], z: i8[N], s: f32[ceil(K/32), N], o: f32[N]) ->\n"
+    "(y: f32[M, N])\n"
+    "{ y[m, n] = sum(k) x[m, k] * (o[n] + (w[k, n] - z[n]) * s[k/32, n]) }";
+
+static void test_offsets(void)
+{
+    static const char *const offset_sizes[] = {"M=1 N=129 K=131", "M=5 N=154 K=900",
+                                               "M=70 N=300 K=97", NULL};
+    bench_op(&bench, "contract", offset, "bf16", offset_sizes, 41);
+    bench_op(&bench, "contract", offset_first, NULL, offset_sizes, 42);
+}
+
+// Matrices that items of the batch choose: in any order, some several times, some never; indices
+// beyond the last one are clamped.
+static const char chosen[] =
+    "op chosen(x: T[B, M, K], e: i8[B], w: u4[E, K, N], s: T[E, ceil(K/G), N],\n"
+    "          z: u4[E, ceil(K/G), N]) -> (y: T[B, M, N])\nparam G = 32\nwhere T in f16 bf16\n"
+    "{ y[b, m, n] = sum(k) x[b, m, k] * ((w[e[b], k, n] - z[e[b], k/G, n]) * s[e[b], k/G, n]) }";
+static const char several_chosen[] =
+    "op chosen(x: T[B, K], e: i8[B, M], w: u4[E, N, K], s: T[E, N, ceil(K/G)]) ->\n"
+    "(y: T[B, M, N])\nparam G = 32\nwhere T in f16 bf16\n"
+    "{ y[b, m, n] = sum(k) x[b, k] * ((w[e[b, m], n, k] - 8) * s[e[b, m], n, k/G]) }";
+
+static void test_chosen(void)
+{
+    bench_op(&bench, "contract", chosen, "f16",
+             (const char *const[]){"B=5 M=2 N=75 K=70 E=3", "B=2 M=11 N=300 K=50 E=1", NULL}, 11);
+    bench_op(&bench, "contract", several_chosen, "bf16",
+             (const char *const[]){"B=5 M=2 N=15 K=570 E=3", "B=1 M=3 N=30 K=541 E=9", NULL}, 12);
+}
+
 static void test_choice(void)
 {
     CHECK(has_path(zero, false));
@@ -182,7 +232,14 @@ static void test_choice(void)
     CHECK(has_path(line_signed, false));
     CHECK(has_path(chosen, false));
     CHECK(has_path(several_chosen, false));
+    CHECK(has_path(offset, false));
+    CHECK(has_path(offset_first, false));
     CHECK(!has_path(zero, true));
+    // A sum that is divided: by a zero it is something else than the sum of what is divided.
+    CHECK(!has_path("op over(x: f32[M, K], w: u4[K, N], s: f32[N], o: f32[N], t: f32[N]) ->\n"
+                    "(y: f32[M, N])\n"
+                    "{ y[m, n] = sum(k) x[m, k] * ((w[k, n] * s[n] + o[n]) / t[n]) }",
+                    false));
     // Scales that change with every step of k, runs that end within a word, floats.
     CHECK(!has_path("op each(x: f32[M, K], w: u4[K, N], s: f32[K, N]) -> (y: f32[M, N])\n"
                     "{ y[m, n] = sum(k) x[m, k] * (w[k, n] * s[k, n]) }",
@@ -208,6 +265,8 @@ int main(void)
     test_formulas();
     test_chosen();
     test_lines();
+    test_bytes();
+    test_offsets();
     bench_close(&bench);
     printf("%d checks, %d failed\n", test_checks, test_failures);
     return test_failures != 0;
