@@ -211,9 +211,14 @@ static void *run_often(void *unused)
     return (void *)wrong;
 }
 
+// Not with GCC 12's AddressSanitizer: a child that is forked while another thread allocates may
+// find its allocator locked, and hangs.
 static void several_at_once(void)
 {
     pthread_t threads[3];
+#ifdef __SANITIZE_ADDRESS__
+    return;
+#endif
     for (int i = 0; i < 3; i++)
         CHECK(pthread_create(&threads[i], NULL, run_often, NULL) == 0);
     for (int i = 0; i < 3; i++) {
