@@ -69,7 +69,7 @@ static void test_takers(void)
     check_choice("middle", "A=64 B=1024 C=4096",
                  "reduce: column=1 threads=128 vector=4 unroll=8 "
                  "split=1 cluster=0");
-    // Few columns of each outer place: those of all places together, if that makes threads enough.
+    // Few columns of each outer index: joined columns, if there are outputs enough.
     check_choice("middle", "A=8192 B=64 C=32", "reduce: column=2 threads=128 vector=4");
     check_choice("middle", "A=8192 B=64 C=17", "reduce: column=2 threads=128 vector=1");
     check_choice("middle", "A=512 B=512 C=16", "reduce: column=1");
@@ -117,7 +117,7 @@ static void test_launches(void)
                      "reduce: column=1 threads=256 vector=4 unroll=4 split=8 cluster=0 maxnreg=0");
     CHECK(grids.alignment == 0 && grids.grids[0].blocks[0] == 0 && grids.grids[1].blocks[1] == 8);
     CHECK(grids.grids[2].threads[0] == 32 && grids.grids[2].blocks[0] == 3);
-    // Columns of all outer places side by side: 48 vectors by warps.
+    // Joined columns: 48 vectors by warps.
     const char *joined =
         "reduce: column=2 threads=128 vector=4 unroll=4 split=1 cluster=0 maxnreg=0";
     grids = launches("middle", "A=16 B=9 C=12", joined);
@@ -126,7 +126,7 @@ static void test_launches(void)
     grids = launches("middle", "A=0 B=9 C=12", joined);
     CHECK(grids.count == 2 && grids.grids[0].blocks[0] == 0);
     CHECK(launches("middle", "A=16 B=9 C=10", joined).count == 0); // a vector would cross
-    CHECK(launches("columns", "P=9 D=12", joined).count == 0);     // no outer place
+    CHECK(launches("columns", "P=9 D=12", joined).count == 0);     // no outer index
     // A cluster needs no second function.
     grids = launches("all", "P=256 D=512",
                      "reduce*2: column=0 threads=512 vector=4 unroll=4 split=8 cluster=1 "

@@ -305,7 +305,7 @@ int64_t kg_cuda_reduce_columns(const struct kg_cuda_reduce_plan *plan)
     return kg_cuda_reduce_extent(plan->nest, plan->joined ? 0 : plan->run, plan->last);
 }
 
-// Places whose columns are divided into tiles each for itself.
+// Outer indices whose columns are divided into tiles each for itself.
 static int64_t outers_of(const struct kg_cuda_reduce_plan *plan)
 {
     return plan->joined ? 1 : kg_cuda_reduce_extent(plan->nest, 0, plan->run - 1);
@@ -357,7 +357,7 @@ static bool valid(const struct kg_match *match, const struct kg_config *config,
         return refuse(reason, "a vector is wider than two loads");
     if (plan.joined &&
         (plan.run == 0 || kg_cuda_reduce_extent(plan.nest, plan.run, plan.last) % plan.vector != 0))
-        return refuse(reason, "columns of one outer place only, or vectors that cross to the next");
+        return refuse(reason, "there is no outer index, or a vector would cross to the next one");
     if (plan.threads == WARP && (plan.column || plan.split > 1))
         return refuse(reason, "a single warp reduces a short row");
     int64_t totals = kg_cuda_reduce_fold_bytes(&plan.fold) * (plan.column ? plan.vector : 1);

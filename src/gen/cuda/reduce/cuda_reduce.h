@@ -17,7 +17,7 @@ struct kg_cuda_reduce_plan {
     int k;       // its position in the group
     int outputs; // number of output axes
     bool column; // vectors follow output axes
-    bool joined; // and a block's columns those of all outer places, one after another
+    bool joined; // and a tile may have columns of several outer indices, one after another
     int run;     // first axis of the run that vectors follow, counted as one
     int last;    // last axis of that run
     // By position, the reduction included: whether the statement is read at axes of the reduction
@@ -55,7 +55,7 @@ int64_t kg_cuda_reduce_elements_of_output(const struct kg_cuda_reduce_plan *plan
 void kg_cuda_reduce_elements(const struct kg_cuda_reduce_plan *plan, int *widest, int *together);
 // Bytes of a total, with what stands beside it.
 int kg_cuda_reduce_fold_bytes(const struct kg_fold *fold);
-// Columns that the tiles of blocks divide: of one outer place, or of all.
+// Columns that are divided into tiles: of one outer index, or of all if they are joined.
 int64_t kg_cuda_reduce_columns(const struct kg_cuda_reduce_plan *plan);
 // The threads of a block along the columns, and the groups of them.
 void kg_cuda_reduce_shape(const struct kg_cuda_reduce_plan *plan, int64_t *wide, int64_t *groups);

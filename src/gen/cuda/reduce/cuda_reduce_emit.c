@@ -205,9 +205,9 @@ static void emit_tile_end(struct kg_cuda_reduce_writer *writer)
     kg_code_line(code, cluster ? "kg_cluster_wait();" : "__syncthreads();");
 }
 
-// A tile is of the columns of one outer place, or, where whole vectors are read and places joined,
-// of those of all places, one after another: where a place has few, blocks have enough to do
-// nevertheless. No whole vector crosses from one place to the next.
+// A tile has columns of one outer index. If columns are joined, and read in whole vectors, it has
+// those of several outer indices, one after another, so that blocks have enough to do where each
+// index has few columns. No vector crosses from one index to the next.
 static void emit_columns(struct kg_cuda_reduce_writer *writer)
 {
     const struct kg_cuda_reduce_plan *plan = writer->plan;

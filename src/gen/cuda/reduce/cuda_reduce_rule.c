@@ -293,8 +293,9 @@ static void try_blocks(struct kg_cuda_rule *rule, const struct kg_config *config
         }
 }
 
-// Where the columns of one outer place leave half of a warp idle, or few lanes in each of many
-// groups that have to be folded: those of all places side by side, if that makes threads enough.
+// Where the columns of one outer index leave almost half of a warp idle, or are so few that many
+// groups of threads share their rows and have to be folded: joined columns, if there are enough
+// outputs to give all units threads.
 static void join_columns(const struct kg_match *match, struct kg_config *config)
 {
     enum { LEAST_OUTPUTS = 1 << 15 };
