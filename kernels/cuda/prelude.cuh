@@ -205,17 +205,22 @@ KG_INLINE int64_t kg_truncate_f32(float x)
 
 // ---- Programmatic dependent launch ----
 
-// Allows the next grid to start while this one runs, if it is launched so. The signals of blocks
-// are taken one after the other, 1.3 ns each on an H100, and a block does not end before its own:
-// those of many blocks would take longer than the work. Without them the next grid starts as these
-// end.
+// Allows the next grid to start while this one runs, if it is launched so.
 KG_INLINE void kg_start_next()
 {
 #if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;");
+#endif
+}
+
+// The same for grids that may be large. The signals of blocks are taken one after the other, 1.3 ns
+// each on an H100, and a block does not end before its own: those of many blocks would take longer
+// than the work. Without them the next grid starts as these end.
+KG_INLINE void kg_start_next_of_few()
+{
     enum { SIGNALS = 640 };
     if ((uint64_t)gridDim.x * (gridDim.y * gridDim.z) <= SIGNALS)
-        asm volatile("griddepcontrol.launch_dependents;");
-#endif
+        kg_start_next();
 }
 
 // Waits until the previous grids have ended, if this grid may have started earlier.

@@ -17,6 +17,7 @@ KG_INLINE void fold(char *memory, int &turn)
     *values =
         FOLD::both(kg_row_fold<FOLD, 16>(*values, turn), kg_row_fold<FOLD, 128>(*values, turn));
     kg_start_next();
+    kg_start_next_of_few();
     kg_wait_before();
     kg_groups_fold<FOLD>((typename FOLD::type *)kg_after(memory), 32, blockDim.y);
 #if __CUDA_ARCH__ >= 900

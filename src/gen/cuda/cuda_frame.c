@@ -145,7 +145,7 @@ static void print_function(struct kg_code *code, const struct kg_group *group, c
     int count = kg_group_arguments(group, arguments);
     kg_text_add(text, "\n");
     print_head(text, group, entry, number, threads, registers, 0);
-    kg_text_add(text, waits ? "    kg_start_next();\n    kg_wait_before();\n" : "");
+    kg_text_add(text, waits ? "    kg_start_next_of_few();\n    kg_wait_before();\n" : "");
     kg_text_format(text, "    %s_body<%s>(", body, values);
     for (int i = 0; i < count; i++) {
         bool is_place =

@@ -322,7 +322,7 @@ static void emit_combine(struct kg_cuda_reduce_writer *writer)
     kg_cuda_open_function(code, plan->group, plan->entry, 2, kg_cuda_combine_threads(plan), 0);
     emit_constants(writer);
     kg_code_line(code, "enum { COMBINE = %d };", kg_cuda_combine_threads(plan));
-    kg_code_line(code, "kg_start_next();");
+    kg_code_line(code, "kg_start_next_of_few();");
     kg_code_line(code, "kg_wait_before();");
     kg_code_line(code, "const FOLD::type *partials = "
                        "reinterpret_cast<const FOLD::type *>(kg_after(scratch));");
