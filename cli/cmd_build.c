@@ -137,6 +137,8 @@ static enum cli_exit build(struct cli *cli, const struct cli_subject *subject)
 enum cli_exit cli_build(struct cli *cli)
 {
     struct cli_subject subject;
+    if (cli_is_folder(cli->options.words[0]))
+        return cli_build_folder(cli);
     enum cli_exit exit_status = cli_open(cli, &subject);
     if (exit_status == CLI_DONE)
         exit_status = build(cli, &subject);

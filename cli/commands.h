@@ -6,6 +6,7 @@
 #include "cli.h"
 
 enum cli_exit cli_build(struct cli *cli);
+enum cli_exit cli_build_folder(struct cli *cli); // of every definition in it
 enum cli_exit cli_check(struct cli *cli);
 enum cli_exit cli_check_bundle(struct cli *cli);
 enum cli_exit cli_diff(struct cli *cli);

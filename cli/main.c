@@ -16,11 +16,15 @@
 #define SUBJECT_OPTIONS (SUBJECT | CLI_JSON)
 
 const struct cli_command cli_commands[] = {
-    {"build", "OP.kg [OPTIONS]", "define, generate, verify, optimise and record",
+    {"build", "OP.kg|FOLDER [OPTIONS]", "define, generate, verify, optimise and record",
      "Takes a definition through all five stages for one device. With --out FOLDER the bundle is\n"
      "written there: the definition document, the kernel as one C or CUDA file, the optimisation\n"
-     "log, and the four Python files of 'emit --target bundle'.\n\n"
+     "log, and the four Python files of 'emit --target bundle'.\n"
+     "Of a folder all ops of all its definitions are built, each in a process of its own and with\n"
+     "a bundle of its own; on a GPU several at once, which judge and time their kernels in turns.\n"
+     "What a build that was stopped has measured is not measured again.\n\n"
      "  kernelgen build ops/bias_relu.kg\n"
+     "  kernelgen build ops --time 10 --out out\n"
      "  kernelgen build ops/softmax.kg --op softmax --size P=4096,D=4096 --rigor exhaustive\n"
      "  kernelgen build ops/matmul.kg --op matmul --time 30 --out out/matmul\n",
      SUBJECT_OPTIONS | CLI_RIGOR | CLI_TIME | CLI_BUNDLE | CLI_LANG | CLI_OVERRIDE | CLI_SANITIZE,

@@ -165,6 +165,9 @@ KG_API enum kg_status kg_context_device(struct kg_context *context, const char *
                                         struct kg_device **device);
 // The target of the device's kernels: "host" for C, "cuda" for CUDA C++. NULL if `device` is NULL.
 KG_API const char *kg_device_target(const struct kg_device *device);
+// Do processes that judge and time kernels there take turns, so that none disturbs the times of
+// another? Several builds at once then cost no accuracy. False if `device` is NULL.
+KG_API bool kg_device_takes_turns(const struct kg_device *device);
 // All devices, and the backends without one with the reason: a table, or JSON.
 KG_API enum kg_status kg_context_devices(struct kg_context *context, bool json, char **text);
 

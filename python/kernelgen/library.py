@@ -67,6 +67,7 @@ FUNCTIONS = {
     "kg_context_device": (c_int, [c_void_p, c_char_p, HANDLE]),
     "kg_context_devices": (c_int, [c_void_p, c_bool, POINTER(c_void_p)]),
     "kg_device_target": (c_char_p, [c_void_p]),
+    "kg_device_takes_turns": (c_bool, [c_void_p]),
     "kg_version": (c_char_p, []),
     "kg_status_name": (c_char_p, [c_int]),
     "kg_text_release": (None, [c_void_p]),

@@ -4,6 +4,7 @@
 
 #include "base/json.h"
 #include "base/printable.h"
+#include "device/device_turn.h"
 #include "device/objects.h"
 #include "gen/target.h"
 #include "report/outcomes.h"
@@ -279,6 +280,11 @@ enum kg_status kg_api_name_device(struct kg_context *context, const char **name)
 const char *kg_device_target(const struct kg_device *device)
 {
     return device ? kg_target_of(device)->name : NULL;
+}
+
+bool kg_device_takes_turns(const struct kg_device *device)
+{
+    return device && kg_device_has_turns(device);
 }
 
 enum kg_status kg_context_timings(struct kg_context *context, bool json, char **text)

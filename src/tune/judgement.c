@@ -8,6 +8,7 @@
 #include "tune/judgement.h"
 
 #include "device/child.h"
+#include "device/device_turn.h"
 #include "tune/test_rig.h"
 #include "tune/worker.h"
 
@@ -303,7 +304,9 @@ enum kg_status kg_judge_one(struct kg_judge *judge, struct kg_built *built, doub
         status = ensure_worker(judge, error);
     if (status)
         return status;
+    int turn = kg_device_turn_begin(judge->search->device, judge->search->cancel);
     status = test(judge, built, seconds, incumbent, &tested, &own);
+    kg_device_turn_end(turn);
     if (status == KG_ERROR_CANCELLED)
         return kg_error_set(error, status, "%s", own.text);
     kg_times_merge(judge->search->times, &tested.times);
@@ -340,6 +343,7 @@ enum kg_status kg_judge_verify(struct kg_judge *judge, struct kg_built *built, d
         status = ensure_worker(judge, error);
     if (status)
         return status;
+    int turn = kg_device_turn_begin(judge->search->device, judge->search->cancel);
     if (judge->isolation == KG_ISOLATION_WORKER)
         status = ask_worker(judge, pair, &request, seconds, &tested, sizeof tested, &own);
     else if (judge->isolation == KG_ISOLATION_NONE)
@@ -347,6 +351,7 @@ enum kg_status kg_judge_verify(struct kg_judge *judge, struct kg_built *built, d
     else
         status = kg_worker_run_confined(verify_in_fork, &single, seconds, judge->search->cancel,
                                         &tested, sizeof tested, &own);
+    kg_device_turn_end(turn);
     kg_times_merge(judge->search->times, &tested.times);
     *verdict = tested.verdict;
     if (status == KG_OK || status == KG_ERROR_WRONG)
@@ -370,9 +375,10 @@ enum kg_status kg_judge_race(struct kg_judge *judge, struct kg_built *const *bui
     memset(timings, 0, size);
     if (judge->isolation == KG_ISOLATION_WORKER)
         status = ensure_worker(judge, error);
-    double start = kg_times_now();
     if (status)
         return status;
+    int turn = kg_device_turn_begin(judge->search->device, judge->search->cancel);
+    double start = kg_times_now();
     if (judge->isolation == KG_ISOLATION_WORKER)
         status = ask_worker(judge, built, &request, seconds, timings, size, error);
     else if (judge->isolation == KG_ISOLATION_NONE)
@@ -380,6 +386,7 @@ enum kg_status kg_judge_race(struct kg_judge *judge, struct kg_built *const *bui
     else
         status = kg_worker_run_confined(race_in_fork, &race, seconds, judge->search->cancel,
                                         timings, size, error);
+    kg_device_turn_end(turn);
     kg_times_since(judge->search->times, KG_ACTIVITY_RACE, start);
     return status;
 }

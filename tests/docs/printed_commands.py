@@ -29,6 +29,7 @@ NOT_RUN = {  # pattern of the command: reason
     r"--override mine.ptx|--candidate mine.cu|--device cuda": "needs a GPU",
     r"^bench/gpu/": "needs a GPU and PyTorch",
     r"^bench/host/|^build/\w+/bench/": "measures for minutes",
+    r"^kernelgen build ops ": "builds all shipped ops; tests/cli/build_folder.sh builds a few",
     r"^KERNELGEN_NVRTC=": "needs another NVRTC; compiles for minutes",
     r"^git clone ": "needs the network",
     r"^nvcc |^gpu_cuda_launchers ": "needs nvcc, or a GPU; tests of their own run it",
