@@ -265,7 +265,7 @@ static void show(const struct folder *folder, const struct order *order, enum cl
         printf("  %8.2f of its baseline", json_number_value(json_object_get(answer, "speedup")));
         printf("  %3.0f%% of the roofline", 100 * bench.bound_seconds / bench.seconds);
     }
-    printf("  %s\n", json_is_true(json_object_get(answer, "goal_met")) ? "met" : "slower");
+    printf("  %s\n", end == CLI_DONE ? "met" : end == CLI_SLOW ? "slower" : "interrupted");
 }
 
 // The most telling exit status of all.
