@@ -21,6 +21,21 @@ KG_INLINE int kg_take(int *rest, int64_t size)
     return digit;
 }
 
+// Of values.h, in 32 bits: `size` fits them, too.
+KG_INLINE bool kg_inside(int index, int64_t size)
+{
+    return (uint32_t)index < (uint32_t)size;
+}
+
+// Counts a digit of a linear index on if the one after it went round; `carry`: so did this one.
+template <typename INDEX>
+KG_INLINE void kg_count(INDEX *digit, int64_t size, bool *carry)
+{
+    *digit += *carry;
+    *carry = *digit == (INDEX)size;
+    *digit = *carry ? 0 : *digit;
+}
+
 // How many tiles cover `count` places; a tile has `size`, a power of two: a division of 64 bits
 // takes some hundred instructions.
 KG_INLINE int64_t kg_tiles(int64_t count, int size)

@@ -236,9 +236,13 @@ static bool same_choice(const struct kg_choice *a, const struct kg_choice *b)
 static void add(struct kg_groupings *groupings, enum kg_grouping_kind kind,
                 const struct kg_choice *choice)
 {
-    for (int i = 0; i < groupings->count; i++)
-        if (same_choice(&groupings->options[i].choice, choice))
-            return;
+    for (int i = 0; i < groupings->count; i++) {
+        if (!same_choice(&groupings->options[i].choice, choice))
+            continue;
+        if (i > 0 && kind == KG_GROUPING_PLAIN)
+            groupings->options[i].kind = kind;
+        return;
+    }
     struct kg_grouping_option *option = &groupings->options[groupings->count++];
     option->kind = kind;
     option->choice = *choice;

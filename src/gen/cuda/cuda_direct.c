@@ -3,6 +3,10 @@
 //
 // Where outputs are packed, a thread makes the two elements of a byte. A scan whose body does not
 // depend on the scanned axis is carried along by one thread a row.
+//
+// Where places are sums of axes times strides, a second function counts in 32 bits, and the items
+// of a thread may lie in one row, a block's width apart: the place of the row is found once for
+// all.
 
 #include "gen/shared/direct_nest.h"
 
@@ -12,7 +16,9 @@
 #include "gen/shared/bound.h"
 #include "gen/skeleton.h"
 
-enum { THREADS, REGISTERS };
+#include <math.h>
+
+enum { THREADS, REGISTERS, ITEMS };
 
 static const void *match_nest(const struct kg_group *group, const struct kg_device_facts *facts,
                               struct kg_arena *arena, struct kg_text *reason)
@@ -24,28 +30,6 @@ static const void *match_nest(const struct kg_group *group, const struct kg_devi
         return kg_group_nest(group, 0);
     kg_text_add(reason, "it takes one nest at a time");
     return NULL;
-}
-
-static void space(const struct kg_match *match, struct kg_space *space)
-{
-    (void)match;
-    *space = (struct kg_space){0};
-    kg_space_add(space, "threads", KG_CHANGE_STAGES, 4, (int64_t[]){256, 128, 64, 512});
-    kg_cuda_space_registers(space);
-}
-
-static bool valid(const struct kg_match *match, const struct kg_config *config,
-                  struct kg_text *reason)
-{
-    (void)match;
-    (void)config, (void)reason;
-    return true;
-}
-
-static void guess(const struct kg_match *match, struct kg_config *config)
-{
-    (void)match;
-    *config = (struct kg_config){{256, 0}};
 }
 
 // Neighbours in a byte are made by one thread, which knows nothing of rows.
@@ -65,6 +49,80 @@ static int64_t items_of(const struct kg_nest *nest)
     return kg_direct_is_packed(nest->output) ? kg_ceil_div(items, 2) : items;
 }
 
+// Whether all index arithmetic is sums of axes times numbers, so that where elements lie is all
+// that has to fit an integer.
+static bool has_simple_places(const struct kg_nest *nest)
+{
+    if (scanned_axis(nest) >= 0 || kg_direct_is_packed(nest->output) || nest->output_axes == 0 ||
+        kg_direct_has_relation(nest))
+        return false;
+    for (int axis = 0; axis < nest->axis_count; axis++)
+        if (kg_expr_uses(nest->body, axis, false) || !kg_axes_from_zero(nest->axes[axis]))
+            return false;
+    for (int i = 0; i < nest->access_count; i++)
+        for (int dim = 0; dim < nest->accesses[i].tensor->rank; dim++)
+            if (!nest->accesses[i].map[dim].is_affine || nest->accesses[i].map[dim].base ||
+                kg_direct_is_packed(nest->accesses[i].tensor))
+                return false;
+    return true;
+}
+
+// Whether threads may have several items of a row.
+static bool has_rows(const struct kg_nest *nest)
+{
+    return has_simple_places(nest) && nest->has_reduce;
+}
+
+static void space(const struct kg_match *match, struct kg_space *space)
+{
+    *space = (struct kg_space){0};
+    kg_space_add(space, "threads", KG_CHANGE_STAGES, 4, (int64_t[]){256, 128, 64, 512});
+    kg_cuda_space_registers(space);
+    if (has_rows(match->analysis))
+        kg_space_add_optional(space, "items", KG_CHANGE_BLOCK, 4, (int64_t[]){0, 2, 4, 8});
+}
+
+static int64_t last_extent(const struct kg_nest *nest)
+{
+    return nest->extent[nest->output_axes - 1];
+}
+
+// Blocks that a row is divided among, if threads have several items of one.
+static int64_t tiles_of(const struct kg_nest *nest, const struct kg_config *config)
+{
+    return kg_ceil_div(last_extent(nest), config->value[THREADS] * config->value[ITEMS]);
+}
+
+static bool valid(const struct kg_match *match, const struct kg_config *config,
+                  struct kg_text *reason)
+{
+    (void)match;
+    (void)config, (void)reason;
+    return true;
+}
+
+// Items of a row, where a fifth of them at most is past its end, and blocks are enough for all
+// units.
+static void guess(const struct kg_match *match, struct kg_config *config)
+{
+    enum { LEAST_BLOCKS = 8, MOST_ITEMS = 8 };
+    const struct kg_nest *nest = match->analysis;
+    const struct kg_config flat = {{256, 0, 0}};
+    *config = flat;
+    if (!has_rows(nest) || items_of(nest) == 0)
+        return;
+    const int64_t length = last_extent(nest), rows = items_of(nest) / length;
+    config->value[THREADS] = 128;
+    for (int64_t items = MOST_ITEMS; items > 1; items /= 2) {
+        config->value[ITEMS] = items;
+        const int64_t tiles = tiles_of(nest, config);
+        if (tiles * 128 * items * 4 <= length * 5 &&
+            tiles * rows >= (int64_t)LEAST_BLOCKS * match->facts->units)
+            return;
+    }
+    *config = flat;
+}
+
 static void print_items(struct kg_text *text, const struct kg_nest *nest, int scanned)
 {
     const char *times = "";
@@ -78,20 +136,19 @@ static void print_items(struct kg_text *text, const struct kg_nest *nest, int sc
     kg_text_add(text, *times ? "" : "1");
 }
 
-// Declares the output axes but the scanned one, from the counter `item`.
-static void emit_axes(struct kg_code *code, const struct kg_nest *nest, int scanned)
+// Declares the output axes before `end`, but the scanned one, from the counter `rest`.
+static void emit_outer_axes(struct kg_code *code, const struct kg_nest *nest, int end, int scanned,
+                            const char *integer)
 {
-    int left = nest->output_axes - (scanned >= 0);
-    if (left > 0)
-        kg_code_line(code, "int64_t rest = item;");
-    for (int axis = nest->output_axes - 1; axis >= 0; axis--) {
+    int left = end - (scanned >= 0);
+    for (int axis = end - 1; axis >= 0; axis--) {
         if (axis == scanned)
             continue;
         kg_code_begin(code);
         if (--left == 0) {
-            kg_text_format(code->text, "const int64_t i%d = rest;", axis);
+            kg_text_format(code->text, "const %s i%d = rest;", integer, axis);
         } else {
-            kg_text_format(code->text, "const int64_t i%d = kg_take(&rest, ", axis);
+            kg_text_format(code->text, "const %s i%d = kg_take(&rest, ", integer, axis);
             kg_axes_extent(code->text, nest->axes[axis]);
             kg_text_add(code->text, ");");
         }
@@ -99,30 +156,91 @@ static void emit_axes(struct kg_code *code, const struct kg_nest *nest, int scan
     }
 }
 
+// Whether 32 bits count items, elements, and places that reads outside of tensors would have.
+static bool fits_int(const struct kg_group *group)
+{
+    enum { MOST = 1 << 30 };
+    const struct kg_nest *nest = kg_group_nest(group, 0);
+    const int64_t items = items_of(nest);
+    if (!has_simple_places(nest) || !kg_cuda_fits_int(group) || items >= MOST ||
+        nest->iterations >= (double)MOST * (double)items)
+        return false;
+    for (int i = 0; i < nest->access_count; i++)
+        for (int dim = 0; dim < nest->accesses[i].tensor->rank; dim++) {
+            const struct kg_affine *map = &nest->accesses[i].map[dim];
+            double reach = fabs((double)map->offset);
+            for (int axis = 0; axis < nest->axis_count; axis++)
+                reach += fabs((double)map->coefficient[axis]) * (double)nest->extent[axis];
+            if (reach >= MOST)
+                return false;
+        }
+    return true;
+}
+
+// Several items of a row for each thread.
+static void emit_rows(struct kg_direct *direct, struct kg_code *code, int items)
+{
+    const struct kg_nest *nest = direct->nest;
+    const int last = nest->output_axes - 1;
+    kg_code_line(code, "enum { ITEMS = %d };", items);
+    kg_code_begin(code);
+    kg_text_add(code->text, "const INDEX length = ");
+    kg_axes_extent(code->text, nest->axes[last]);
+    kg_text_add(code->text, ", rows = ");
+    kg_axes_product(code->text, nest, 0, last - 1);
+    kg_text_add(code->text, ";");
+    kg_code_end(code);
+    kg_code_line(code, "const INDEX across = (INDEX)blockDim.x * ITEMS;");
+    kg_code_line(code, "const INDEX tiles = (length + across - 1) / across;");
+    kg_code_open(code, "for (INDEX tile = blockIdx.x; tile < rows * tiles; tile += gridDim.x)");
+    kg_code_line(code, "INDEX rest = tile;");
+    kg_code_line(code, "const INDEX first = kg_take(&rest, tiles) * across + threadIdx.x;");
+    emit_outer_axes(code, nest, last, -1, "INDEX");
+    kg_code_line(code, "#pragma unroll");
+    kg_code_open(code, "for (int part = 0; part < ITEMS; part++)");
+    kg_code_line(code, "const INDEX i%d = first + part * (INDEX)blockDim.x;", last);
+    kg_code_line(code, "if (i%d >= length)", last);
+    kg_code_line(code, "    break;");
+    direct->level = code->depth;
+    kg_direct_emit_element(direct);
+    kg_code_close(code);
+    kg_code_line(code, "if (sizeof(INDEX) < sizeof(int64_t))");
+    kg_code_line(code, "    break;");
+    kg_code_close(code);
+}
+
 static void emit_items(struct kg_direct *direct, struct kg_code *code)
 {
     bool packed = kg_direct_is_packed(direct->nest->output);
+    const char *integer = direct->integer;
     kg_code_begin(code);
-    kg_text_add(code->text, "const int64_t items = ");
+    kg_text_format(code->text, "const %s items = ", integer);
     print_items(code->text, direct->nest, direct->scanned);
     kg_text_add(code->text, ";");
     kg_code_end(code);
-    kg_code_line(code, "const int64_t first = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;");
-    kg_code_line(code, "const int64_t step = (int64_t)gridDim.x * blockDim.x;");
+    kg_code_line(code, "const %s first = (%s)blockIdx.x * blockDim.x + threadIdx.x;", integer,
+                 integer);
+    kg_code_line(code, "const %s step = (%s)gridDim.x * blockDim.x;", integer, integer);
     if (packed) {
         kg_code_open(code, "for (int64_t pair = first; pair < kg_ceildiv_i64(items, 2); "
                            "pair += step)");
         kg_code_open(code, "for (int64_t item = pair * 2; item < kg_min_i64(pair * 2 + 2, items); "
                            "item++)");
     } else {
-        kg_code_open(code, "for (int64_t item = first; item < items; item += step)");
+        kg_code_open(code, "for (%s item = first; item < items; item += step)", integer);
     }
-    emit_axes(code, direct->nest, direct->scanned);
+    if (direct->nest->output_axes > (direct->scanned >= 0))
+        kg_code_line(code, "%s rest = item;", integer);
+    emit_outer_axes(code, direct->nest, direct->nest->output_axes, direct->scanned, integer);
     direct->level = code->depth;
     if (direct->scanned >= 0)
         kg_direct_emit_scan(direct);
     else
         kg_direct_emit_element(direct);
+    if (has_simple_places(direct->nest)) { // the grid of the second function covers everything
+        kg_code_line(code, "if (sizeof(INDEX) < sizeof(int64_t))");
+        kg_code_line(code, "    break;");
+    }
     kg_code_close(code);
     if (packed)
         kg_code_close(code);
@@ -150,13 +268,27 @@ static bool emit(const struct kg_match *match, const struct kg_config *config, c
         .scanned = scanned_axis(nest),
         .inner = -1,
     };
+    const int threads = (int)config->value[THREADS], registers = (int)config->value[REGISTERS];
+    const bool simple = has_simple_places(nest);
+    direct.integer = simple ? "INDEX" : "int64_t";
     kg_direct_complete(&direct);
+    if (nest->has_reduce && kg_direct_sums_few(nest))
+        direct.accumulate = KG_TYPE_F32;
     kg_text_add(source, kg_skeleton_find("cuda/index.cuh"));
     kg_text_add(source, "\n");
-    kg_cuda_open_function(&code, group, entry, 0, (int)config->value[THREADS],
-                          (int)config->value[REGISTERS]);
-    emit_items(&direct, &code);
+    if (simple)
+        kg_cuda_open_body_in(&code, group, entry, "typename INDEX", "INDEX");
+    else
+        kg_cuda_open_function(&code, group, entry, 0, threads, registers);
+    if (config->value[ITEMS] > 0)
+        emit_rows(&direct, &code, (int)config->value[ITEMS]);
+    else
+        emit_items(&direct, &code);
     kg_code_close(&code);
+    if (simple) {
+        kg_cuda_function(&code, group, entry, 0, threads, registers, "int64_t");
+        kg_cuda_function(&code, group, entry, 1, threads, registers, "int");
+    }
     return !source->failed;
 }
 
@@ -164,12 +296,19 @@ static void grids(const struct kg_match *match, const struct kg_config *config,
                   struct kg_grids *grids)
 {
     enum { MOST_BLOCKS = 1 << 30 };
-    int64_t blocks = kg_ceil_div(items_of(match->analysis), config->value[THREADS]);
-    *grids = (struct kg_grids){.count = 1};
-    grids->grids[0] = (struct kg_grid){
+    const struct kg_nest *nest = match->analysis;
+    int64_t blocks = kg_ceil_div(items_of(nest), config->value[THREADS]);
+    if (config->value[ITEMS] > 0 && blocks > 0)
+        blocks = items_of(nest) / last_extent(nest) * tiles_of(nest, config);
+    const bool simple = has_simple_places(nest), narrow = fits_int(&match->group);
+    const struct kg_grid none = {.threads = {1, 1, 1}};
+    const struct kg_grid grid = {
         .blocks = {blocks < MOST_BLOCKS ? blocks : MOST_BLOCKS, 1, 1},
         .threads = {(int)config->value[THREADS], 1, 1},
     };
+    *grids = (struct kg_grids){.count = simple ? 2 : 1};
+    grids->grids[0] = narrow ? none : grid;
+    grids->grids[1] = narrow ? grid : none;
 }
 
 // What a thread reads for its element it reads one by one; of neighbours that read the same, or
@@ -184,9 +323,11 @@ int kg_cuda_direct_work(const struct kg_match *match, const struct kg_config *co
     struct kg_grids launch;
     grids(match, config, &launch);
     struct kg_cuda_memory_work *work = &works[0];
-    *work = kg_cuda_memory_work_of(&launch.grids[0]);
+    *work = kg_cuda_memory_work_of(&launch.grids[fits_int(group) ? 1 : 0]);
     double turns = items > 0 ? nest->iterations / items : 0;
-    for (int a = 0; a < nest->access_count; a++)
+    const double of_thread = config->value[ITEMS] > 0 ? (double)config->value[ITEMS] : 1;
+    // What windows of neighbouring outputs share, the first level of caches has.
+    for (int a = 0; a < nest->access_count && nest->class != KG_CLASS_WINDOW; a++)
         bytes += kg_dtypes[kg_emit_tensor_dtype(nest->accesses[a].tensor)].bits / 8.0;
     work->registers = REGISTERS_USED;
     work->limit = (double)config->value[REGISTERS];
@@ -196,17 +337,20 @@ int kg_cuda_direct_work(const struct kg_match *match, const struct kg_config *co
     work->trips = 1;
     work->near_trips = turns > AHEAD ? turns / AHEAD - 1 : 0;
     for (int a = 0; a < nest->access_count; a++)
-        kg_cuda_memory_access(work, turns,
+        kg_cuda_memory_access(work, turns * of_thread,
                               kg_dtypes[kg_emit_tensor_dtype(nest->accesses[a].tensor)].bits / 8.0);
-    kg_cuda_memory_access(work, 1, kg_dtypes[kg_emit_tensor_dtype(nest->output)].bits / 8.0);
-    kg_cuda_memory_compute(work, group, 0, nest->iterations, turns);
+    kg_cuda_memory_access(work, of_thread,
+                          kg_dtypes[kg_emit_tensor_dtype(nest->output)].bits / 8.0);
+    kg_cuda_memory_compute(work, group, 0, nest->iterations, turns * of_thread);
     return 1;
 }
 
 static double expected(const struct kg_match *match, const struct kg_config *config)
 {
-    // Nothing was measured of it: where another family is expected to take about as long, that one.
-    const double unsure = 2;
+    // But for windows nothing was measured of it: where another family is expected to take about as
+    // long, that one.
+    const struct kg_nest *nest = match->analysis;
+    const double unsure = nest->class == KG_CLASS_WINDOW ? 1 : 2;
     return unsure *
            kg_cuda_memory_expected(kg_cuda_direct_work, &kg_cuda_reduce_times, match, config);
 }

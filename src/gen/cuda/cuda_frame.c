@@ -135,18 +135,12 @@ void kg_cuda_open_body(struct kg_code *code, const struct kg_group *group, const
     kg_cuda_open_body_in(code, group, entry, cases, "int64_t");
 }
 
-// `waits`: for what is before it, and reads and writes nothing earlier.
-static void print_function(struct kg_code *code, const struct kg_group *group, const char *entry,
-                           int number, int threads, int registers, const char *body,
-                           const char *values, bool waits)
+static void print_call(struct kg_text *text, const struct kg_group *group, const char *body,
+                       const char *values, bool waits)
 {
     struct kg_argument arguments[KG_MAX_ARGUMENTS];
-    struct kg_text *text = code->text;
     int count = kg_group_arguments(group, arguments);
-    kg_text_add(text, "\n");
-    print_head(text, group, entry, number, threads, registers, 0);
-    kg_text_add(text, waits ? "    kg_start_next_of_few();\n    kg_wait_before();\n" : "");
-    kg_text_format(text, "    %s_body<%s>(", body, values);
+    kg_text_format(text, "%s_body<%s>(", body, values);
     for (int i = 0; i < count; i++) {
         bool is_place =
             arguments[i].kind == KG_ARGUMENT_TENSOR || arguments[i].kind == KG_ARGUMENT_SCRATCH;
@@ -155,7 +149,29 @@ static void print_function(struct kg_code *code, const struct kg_group *group, c
         print_name(text, group, &arguments[i]);
         kg_text_add(text, waits && is_place ? ")" : "");
     }
-    kg_text_add(text, ");\n}\n");
+    kg_text_add(text, ");");
+}
+
+void kg_cuda_call_body(struct kg_code *code, const struct kg_group *group, const char *body,
+                       const char *values)
+{
+    kg_code_begin(code);
+    print_call(code->text, group, body, values, false);
+    kg_code_end(code);
+}
+
+// `waits`: for what is before it, and reads and writes nothing earlier.
+static void print_function(struct kg_code *code, const struct kg_group *group, const char *entry,
+                           int number, int threads, int registers, const char *body,
+                           const char *values, bool waits)
+{
+    struct kg_text *text = code->text;
+    kg_text_add(text, "\n");
+    print_head(text, group, entry, number, threads, registers, 0);
+    kg_text_add(text, waits ? "    kg_start_next_of_few();\n    kg_wait_before();\n" : "");
+    kg_text_add(text, "    ");
+    print_call(text, group, body, values, waits);
+    kg_text_add(text, "\n}\n");
 }
 
 void kg_cuda_waiting_function(struct kg_code *code, const struct kg_group *group, const char *entry,
@@ -253,6 +269,23 @@ int64_t kg_power_of_two(int64_t value)
     while (power < value)
         power *= 2;
     return power;
+}
+
+bool kg_cuda_fits_int(const struct kg_group *group)
+{
+    struct kg_needs needs;
+    kg_group_needs(group, &needs);
+    for (int id = 0; id < group->problem->tensor_count; id++) {
+        const struct kg_tensor *tensor = group->problem->tensors[id];
+        const struct kg_layout *layout = &group->problem->layouts[id];
+        double span = 0;
+        for (int dim = 0; dim < tensor->rank; dim++)
+            span += (double)layout->shape[dim] *
+                    (double)(layout->stride[dim] < 0 ? -layout->stride[dim] : layout->stride[dim]);
+        if (needs.tensor[id] && span >= 2e9)
+            return false;
+    }
+    return true;
 }
 
 bool kg_cuda_is_whole(const struct kg_problem *problem, const struct kg_tensor *tensor,

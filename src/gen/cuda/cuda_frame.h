@@ -35,6 +35,9 @@ void kg_cuda_open_body_in(struct kg_code *code, const struct kg_group *group, co
 void kg_cuda_waiting_function(struct kg_code *code, const struct kg_group *group, const char *entry,
                               int number, int threads, int registers, const char *body,
                               const char *values);
+// Calls a body from another one, or from itself for other cases.
+void kg_cuda_call_body(struct kg_code *code, const struct kg_group *group, const char *body,
+                       const char *values);
 // Small problems take less time than the pause between two launches: theirs may start before what
 // is before them has ended. The functions of kg_cuda_waiting_function wait for that themselves.
 void kg_cuda_start_early(const struct kg_group *group, const struct kg_device_facts *facts,
@@ -42,6 +45,8 @@ void kg_cuda_start_early(const struct kg_group *group, const struct kg_device_fa
 // A whole kernel that has nothing to do.
 void kg_cuda_nothing(struct kg_code *code, const struct kg_group *group, const char *entry);
 
+// Whether 32 bits count the elements of all tensors, gaps between them included.
+bool kg_cuda_fits_int(const struct kg_group *group);
 // False, with the reason, for groups that no kernel for CUDA can take.
 bool kg_cuda_fits(const struct kg_group *group, struct kg_text *reason);
 

@@ -384,7 +384,7 @@ static void emit_function(struct fill *fill, const char *name)
                    "int64_t rows,\n                   int64_t start, int64_t depth, KG_REAL "
                    "*restrict to, int64_t width)\n{\n",
                    name);
-    kg_text_add(writer->text, "    (void)item, (void)row;\n");
+    kg_text_add(writer->text, "    (void)call, (void)item, (void)row, (void)start;\n");
     kg_emit_host_bindings(writer->text, contract->group, false);
     kg_contract_all_axes(writer, 1, KG_CONTRACT_BATCH, "item");
     emit_loops(fill);
@@ -423,7 +423,7 @@ void kg_contract_emit_groups(const struct kg_contract_writer *writer, const char
     kg_text_format(text,
                    "static void %s(const struct kg_host_call *call, int64_t item, int64_t row,\n"
                    "                   int64_t first, int64_t count, KG_REAL *restrict to)\n{\n"
-                   "    (void)item, (void)row;\n",
+                   "    (void)call, (void)item, (void)row;\n",
                    name);
     kg_emit_host_bindings(text, contract->group, false);
     kg_contract_all_axes(writer, 1, KG_CONTRACT_BATCH, "item");

@@ -117,12 +117,13 @@ static void emit_step(const struct kg_direct *direct)
 static void emit_count(const struct kg_direct *direct, struct kg_text *text)
 {
     const struct kg_nest *nest = direct->nest;
+    const char *type = kg_emit_type(direct->accumulate);
     if (kg_direct_has_relation(nest)) {
-        kg_text_add(text, "(double)count");
+        kg_text_format(text, "(%s)count", type);
         return;
     }
     for (int i = nest->output_axes; i < nest->axis_count; i++) {
-        kg_text_add(text, i > nest->output_axes ? " * (double)" : "(double)");
+        kg_text_format(text, "%s(%s)", i > nest->output_axes ? " * " : "", type);
         kg_text_add(text, nest->axes[i]->begin ? "kg_max_i64(0, " : "");
         kg_emit_axis_end(text, nest->axes[i]);
         if (nest->axes[i]->begin) {
@@ -183,8 +184,8 @@ static void open_reduction(struct kg_direct *direct)
             direct->fill(direct);
         switch (axis->relation) {
         case KG_RELATION_NONE:
-            kg_emit_line(direct->text, direct->level, "for (int64_t i%d = %s; i%d < %s; i%d++) {",
-                         i, from, i, to, i);
+            kg_emit_line(direct->text, direct->level, "for (%s i%d = %s; i%d < %s; i%d++) {",
+                         direct->integer, i, from, i, to, i);
             break;
         case KG_RELATION_LE:
         case KG_RELATION_LT:
@@ -308,4 +309,24 @@ void kg_direct_complete(struct kg_direct *direct)
     direct->names = (struct kg_emit_names){
         .user = direct, .contiguous = direct->group->problem->contiguous, .read = direct->read};
     direct->accumulate = nest->has_reduce ? accumulator_type(nest) : nest->body->type;
+    if (!direct->integer)
+        direct->integer = "int64_t";
+}
+
+bool kg_direct_sums_few(const struct kg_nest *nest)
+{
+    enum { FEW = 64 };
+    int64_t count = 1;
+    if ((nest->reduce != KG_REDUCE_SUM && nest->reduce != KG_REDUCE_MEAN) ||
+        nest->body->type != KG_TYPE_F32 || kg_direct_has_relation(nest))
+        return false;
+    for (int axis = nest->output_axes; axis < nest->axis_count; axis++) {
+        const struct kg_expr *end = nest->axes[axis]->end;
+        if (nest->axes[axis]->begin || end->kind != KG_EXPR_NUMBER || end->integer > FEW)
+            return false;
+        count *= end->integer;
+        if (count > FEW)
+            return false;
+    }
+    return true;
 }

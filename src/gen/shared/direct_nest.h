@@ -25,6 +25,7 @@ struct kg_direct {
     int scanned;             // output axis along which the reduction is incremental; -1: none
     int inner;               // axis that is divided into blocks; -1: none
     enum kg_type accumulate; // type of the accumulator
+    const char *integer;     // that indices of reductions have; NULL: int64_t
     const struct kg_window *window; // NULL: all reads go to memory
     // Writes what fills the buffer of the window, and the read of it.
     void (*fill)(struct kg_direct *direct);
@@ -41,6 +42,9 @@ bool kg_direct_has_relation(const struct kg_nest *nest);
 
 // The axis along which the reduction can be continued from one output element to the next, or -1.
 int kg_direct_scanned_axis(const struct kg_nest *nest);
+
+// Whether a sum, or mean, adds so few f32 values, for all sizes, that it may be one in f32.
+bool kg_direct_sums_few(const struct kg_nest *nest);
 
 // Sets `names` and `accumulate`. The other functions write the statements that compute and store
 // one output element at the current axes, or all elements along the scanned axis.

@@ -25,17 +25,20 @@ static void broadcasts(void)
     struct kg_grids grids;
     // As wide as a block: the first dimension of the grid is for rows.
     check_guess(last, "P=262144 D=512 T=f32",
-                "pointwise: threads=256 vector=4 rows=1 stream=0 maxnreg=0 tile=0 last=0", &grids);
+                "pointwise: threads=256 vector=4 rows=1 stream=0 maxnreg=0 tile=0 last=0 flat=0",
+                &grids);
     CHECK(grids.count == 3 && grids.alignment == 16);
     CHECK(runs(&grids.grids[2], 131072, 1, 128, 2) && grids.grids[0].blocks[0] == 0);
     CHECK(runs(&grids.unaligned[1], 131072, 1, 128, 2) && grids.unaligned[2].blocks[0] == 0);
     // Wider: blocks that follow each other lie side by side.
     check_guess(first, "P=512 D=262144 T=f32",
-                "pointwise: threads=256 vector=4 rows=1 stream=0 maxnreg=0", &grids);
+                "pointwise: threads=256 vector=4 rows=1 stream=0 maxnreg=0 tile=0 last=0 flat=0",
+                &grids);
     CHECK(runs(&grids.grids[2], 256, 512, 256, 1));
     // More elements than 32 bits count.
     check_guess(first, "P=70000 D=262144 T=f16",
-                "pointwise: threads=512 vector=8 rows=1 stream=0 maxnreg=0", &grids);
+                "pointwise: threads=512 vector=8 rows=1 stream=0 maxnreg=0 tile=0 last=0 flat=0",
+                &grids);
     CHECK(runs(&grids.grids[0], 64, 65535, 512, 1) && grids.grids[2].blocks[0] == 0);
 }
 
@@ -58,9 +61,11 @@ static void loads(void)
                 "pointwise: threads=256 vector=2 rows=2 stream=0 maxnreg=0", &grids);
     // A thread finds the place of each vector.
     check_guess(rows, "N=512 C=512 W=512 T=f16",
-                "pointwise: threads=256 vector=8 rows=1 stream=0 maxnreg=0", &grids);
+                "pointwise: threads=256 vector=8 rows=1 stream=0 maxnreg=0 tile=0 last=0 flat=0",
+                &grids);
     check_guess(rows, "N=512 C=512 W=512 T=f32",
-                "pointwise: threads=256 vector=4 rows=1 stream=0 maxnreg=0", &grids);
+                "pointwise: threads=256 vector=4 rows=1 stream=0 maxnreg=0 tile=0 last=0 flat=0",
+                &grids);
     // Too little for each thread otherwise.
     check_guess(one, "N=100000000 T=f16",
                 "pointwise: threads=128 vector=4 rows=4 stream=0 maxnreg=0", &grids);
@@ -74,13 +79,16 @@ static void small(void)
 {
     struct kg_grids grids;
     check_guess(last, "P=2 D=256 T=f16",
-                "pointwise: threads=128 vector=2 rows=1 stream=0 maxnreg=0 tile=0 last=0", &grids);
+                "pointwise: threads=128 vector=2 rows=1 stream=0 maxnreg=0 tile=0 last=0 flat=0",
+                &grids);
     CHECK(runs(&grids.grids[2], 2, 1, 128, 1) && grids.alignment == 4);
     check_guess(last, "P=512 D=256 T=f16",
-                "pointwise: threads=128 vector=8 rows=1 stream=0 maxnreg=0 tile=0 last=0", &grids);
+                "pointwise: threads=128 vector=8 rows=1 stream=0 maxnreg=0 tile=0 last=0 flat=0",
+                &grids);
     CHECK(runs(&grids.grids[2], 128, 1, 32, 4));
     check_guess(last, "P=0 D=256 T=f16",
-                "pointwise: threads=128 vector=2 rows=1 stream=0 maxnreg=0 tile=0 last=0", &grids);
+                "pointwise: threads=128 vector=2 rows=1 stream=0 maxnreg=0 tile=0 last=0 flat=0",
+                &grids);
     for (int i = 0; i < 3; i++)
         CHECK(grids.grids[i].blocks[0] == 0 && grids.unaligned[i].blocks[0] == 0);
 }
@@ -89,38 +97,83 @@ static void short_last_axis(void)
 {
     struct kg_grids grids;
     check_guess(middle, "N=64 C=1024 P=1024 D=2 T=f32",
-                "pointwise: threads=128 vector=4 rows=2 stream=0 maxnreg=0 tile=0 last=2", &grids);
+                "pointwise: threads=128 vector=4 rows=2 stream=0 maxnreg=0 tile=0 last=2 flat=0",
+                &grids);
     CHECK(grids.count == 3 && grids.alignment == 16);
     CHECK(runs(&grids.grids[2], 4, 32768, 128, 1));
     CHECK(runs(&grids.unaligned[1], 262144, 1, 1, 128)); // made for any last axis
     check_guess(middle, "N=64 C=1024 P=1024 D=1 T=f16",
-                "pointwise: threads=128 vector=8 rows=2 stream=0 maxnreg=0 tile=0 last=1", &grids);
+                "pointwise: threads=128 vector=8 rows=2 stream=0 maxnreg=0 tile=0 last=1 flat=0",
+                &grids);
     // Rounds that no vector holds.
     check_guess(middle, "N=64 C=1024 P=1024 D=3 T=f16",
-                "pointwise: threads=128 vector=1 rows=2 stream=0 maxnreg=0 tile=0 last=0", &grids);
+                "pointwise: threads=128 vector=8 rows=2 stream=0 maxnreg=0 tile=0 last=0 flat=1",
+                &grids);
     check_guess(middle, "N=64 C=1024 P=5 D=2 T=f32",
-                "pointwise: threads=128 vector=2 rows=2 stream=0 maxnreg=0 tile=0 last=0", &grids);
+                "pointwise: threads=128 vector=4 rows=1 stream=0 maxnreg=0 tile=0 last=0 flat=1",
+                &grids);
+}
+
+// Rows that are no whole numbers of vectors, in one line.
+static void flat(void)
+{
+    struct kg_grids grids;
+    check_guess(last, "P=3001 D=1001 T=f16",
+                "pointwise: threads=128 vector=8 rows=2 stream=0 maxnreg=0 tile=0 last=0 flat=1",
+                &grids);
+    CHECK(grids.count == 3 && grids.alignment == 16);
+    CHECK(runs(&grids.grids[2], 1467, 1, 128, 1)); // of 3004001 elements, the last vector has one
+    CHECK(runs(&grids.unaligned[1], 1467, 1, 128, 1));
+    check_guess(first, "P=3001 D=1004 T=f16",
+                "pointwise: threads=128 vector=8 rows=2 stream=0 maxnreg=0 tile=0 last=0 flat=1",
+                &grids);
+    CHECK(grids.alignment == 16);
+    // Too few vectors for all units.
+    check_guess(last, "P=301 D=101 T=f16",
+                "pointwise: threads=128 vector=1 rows=1 stream=0 maxnreg=0 tile=0 last=0 flat=0",
+                &grids);
+    CHECK(grids.alignment == 2);
+    // Formulas of indices, where the index of a row need not be divided out otherwise.
+    static const char triangle[] =
+        "op r(x: T[M, N]) -> (y: T[M, N]) " DTYPES "{ y[m, n] = where(n <= m, x[m, n], 0) }";
+    check_guess(triangle, "M=3001 N=1001 T=f16",
+                "pointwise: threads=128 vector=8 rows=2 stream=0 maxnreg=0 tile=0 last=0 flat=1",
+                &grids);
+    CHECK(grids.count == 2 && grids.grids[0].blocks[0] > 0);
+    check_guess(triangle, "M=3001 N=1002 T=f16",
+                "pointwise: threads=128 vector=2 rows=2 stream=0 maxnreg=0 tile=0 last=0 flat=0",
+                &grids);
+    // One line anyway: vectors are whole but for the last.
+    static const char one[] = "op r(x: T[N]) -> (y: T[N]) " DTYPES "{ y[n] = max(x[n], 0) }";
+    check_guess(one, "N=1000001 T=f16", "pointwise: threads=128 vector=8 rows=1 stream=0 maxnreg=0",
+                &grids);
+    CHECK(grids.alignment == 16 && runs(&grids.grids[2], 977, 1, 128, 1));
 }
 
 static void transposes(void)
 {
     struct kg_grids grids;
     check_guess(turned, "P=16384 D=8192 T=f16",
-                "pointwise: threads=256 vector=8 rows=1 stream=0 maxnreg=0 tile=64 last=0", &grids);
+                "pointwise: threads=256 vector=8 rows=1 stream=0 maxnreg=0 tile=64 last=0 flat=0",
+                &grids);
     CHECK(grids.count == 3 && grids.alignment == 16);
     CHECK(runs(&grids.grids[2], 256 * 128, 1, 256, 1));
     CHECK(runs(&grids.unaligned[1], 256 * 128, 1, 256, 1));
     // Whole in one direction only.
     check_guess(turned, "P=16384 D=8191 T=f16",
-                "pointwise: threads=256 vector=8 rows=1 stream=0 maxnreg=0 tile=64 last=0", &grids);
+                "pointwise: threads=256 vector=8 rows=1 stream=0 maxnreg=0 tile=64 last=0 flat=0",
+                &grids);
     CHECK(grids.alignment == 0 && runs(&grids.grids[1], 256 * 128, 1, 256, 1));
     check_guess(mixed, "P=1000 D=1000 T=f32",
-                "pointwise: threads=256 vector=4 rows=1 stream=0 maxnreg=0 tile=64 last=0", &grids);
+                "pointwise: threads=256 vector=4 rows=1 stream=0 maxnreg=0 tile=64 last=0 flat=0",
+                &grids);
     CHECK(runs(&grids.grids[2], 256, 1, 256, 1));
     check_guess(mixed, "P=1000 D=1000 T=f64",
-                "pointwise: threads=256 vector=2 rows=1 stream=0 maxnreg=0 tile=64 last=0", &grids);
+                "pointwise: threads=256 vector=2 rows=1 stream=0 maxnreg=0 tile=64 last=0 flat=0",
+                &grids);
     check_guess(turned, "P=100000 D=3 T=f16",
-                "pointwise: threads=128 vector=8 rows=1 stream=0 maxnreg=0 tile=0 last=0", &grids);
+                "pointwise: threads=128 vector=8 rows=1 stream=0 maxnreg=0 tile=0 last=0 flat=0",
+                &grids);
 }
 
 // What cannot work, or repeats something else, is refused.
@@ -138,6 +191,9 @@ static void refusals(void)
          "a tile is more than the threads of a block hold"},
         {"threads=256 vector=16 rows=1 stream=0 maxnreg=0 tile=64 last=0",
          "a vector is wider than a store"},
+        {"threads=256 vector=8 rows=1 stream=0 maxnreg=0 tile=64 last=0 flat=1",
+         "tiles leave the last axis alone"},
+        {"threads=256 vector=8 rows=1 stream=0 maxnreg=0 tile=0 last=0 flat=1", ""},
     };
     struct made made = make(turned, "P=1024 D=1024 T=f16");
     CHECK_STATUS(made.status, KG_OK, &made.error);
@@ -163,6 +219,7 @@ static void test_pointwise(void)
     loads();
     small();
     short_last_axis();
+    flat();
     transposes();
     refusals();
 }

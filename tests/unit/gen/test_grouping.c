@@ -232,6 +232,19 @@ static void little_is_no_gain(void)
     }
 }
 
+// Plain loops that are expected to take least of all keep their name, and their margin.
+static void plain_loops_need_gain_little(void)
+{
+    struct made made;
+    clear();
+    fuse(0, 1, true, 1.3);
+    struct kg_groupings groupings = list(&made, NULL);
+    check_option(&groupings, KG_GROUPING_RULE, "fused loops loops", 3.3);
+    check_option(&groupings, KG_GROUPING_PLAIN, "loops loops loops", 3);
+    CHECK(groupings.count == 2 && groupings.chosen == 1);
+    unmake(&made);
+}
+
 static void equal_ones_are_listed_once(void)
 {
     struct made made;
@@ -416,5 +429,5 @@ static void products_of_a_gpu(void)
 }
 
 TEST_MAIN(several_are_listed, products_stand_apart, what_is_not_known_is_left_to_the_rule,
-          little_is_no_gain, equal_ones_are_listed_once, none_is_faster,
-          others_stand_beside_a_choice, products_of_a_gpu)
+          little_is_no_gain, plain_loops_need_gain_little, equal_ones_are_listed_once,
+          none_is_faster, others_stand_beside_a_choice, products_of_a_gpu)

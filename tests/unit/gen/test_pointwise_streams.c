@@ -12,6 +12,10 @@ static const char take_half[] =
 static const char take_rows[] =
     "op r(x: f32[P, D], at: i32[P]) -> (y: f32[P, D])\n{ y[p, d] = x[at[p], d] }";
 static const char chain[] = "op r(x: f32[P, D]) -> (y: f32[P, D])\n{ y[p, d] = relu(x[p, d]) }";
+static const char outer[] =
+    "op r(a: f32[P], b: f32[D]) -> (y: f32[P, D])\n{ y[p, d] = a[p] + b[d] }";
+static const char from_bytes[] =
+    "op r(x: u8[P, D]) -> (y: f32[P, D])\n{ y[p, d] = cast(f32, x[p, d]) }";
 
 // Caches of 1 MiB for each of two cores, and of 32 MiB for both.
 static void test_choice(void)
@@ -20,10 +24,12 @@ static void test_choice(void)
         const char *text, *sizes;
         bool streams;
     } cases[] = {
-        {take, "P=4096 D=4096", true},   {take, "P=1024 D=1024", false},
-        {take, "P=200000 D=128", false}, {take_half, "P=8192 D=4096", false},
-        {chain, "P=4096 D=4096", true},  {chain, "P=1024 D=1024", true},
-        {chain, "P=64 D=1024", false},   {take_rows, "P=4096 D=4096", false},
+        {take, "P=4096 D=4096", true},       {take, "P=1024 D=1024", false},
+        {take, "P=200000 D=128", false},     {take_half, "P=8192 D=4096", false},
+        {chain, "P=4096 D=4096", true},      {chain, "P=1024 D=1024", true},
+        {chain, "P=64 D=1024", false},       {take_rows, "P=4096 D=4096", false},
+        {outer, "P=4096 D=1024", false},     {outer, "P=8192 D=2048", true},
+        {from_bytes, "P=2048 D=1024", true},
     };
     struct kg_device_facts facts = bench.device->facts;
     facts.cache[2] = 1 << 20;

@@ -28,6 +28,7 @@ struct kg_cuda_pointwise_plan {
     int tile;   // side of the tiles; 0: none
     int across; // with tiles: their other axis, with all that is merged into it
     int last;   // the length of the last axis, which is counted with the one before; 0: any
+    bool flat;  // all axes are the columns, whatever is merged: no rows
 };
 
 void kg_cuda_pointwise_plan_make(const struct kg_match *match, const struct kg_config *config,
@@ -44,7 +45,14 @@ bool kg_cuda_pointwise_rounds(const struct kg_group *group);
 // Whether all index arithmetic is sums of axes times strides, so that where elements lie is all
 // that has to fit an integer.
 bool kg_cuda_pointwise_simple(const struct kg_group *group);
+// The first axis whose index formulas compute with; behind the last one: none.
+int kg_cuda_pointwise_first_index(const struct kg_group *group);
+// Whether a group may be walked as one line of elements: the reads that do not follow it are
+// made element by element, each at its own place.
+bool kg_cuda_pointwise_can_be_flat(const struct kg_group *group);
 
+// Whether there are columns alone, no rows and no tiles: then the last vector may be cut short.
+bool kg_cuda_pointwise_is_line(const struct kg_cuda_pointwise_plan *plan);
 // The bytes that tensors have to be aligned to for whole vectors; 0: their strides or sizes do not
 // allow them, wherever they lie.
 int kg_cuda_pointwise_alignment(const struct kg_cuda_pointwise_plan *plan);
@@ -57,6 +65,7 @@ enum kg_cuda_slot_kind {
     KG_CUDA_SLOT_VECTOR, // a vector along the columns
     KG_CUDA_SLOT_ROUND,  // along the last axis: repeats within a vector
     KG_CUDA_SLOT_TILE,   // through shared memory
+    KG_CUDA_SLOT_APART,  // one value for each element, wherever it lies: where columns are flat
 };
 
 struct kg_cuda_slot {

@@ -38,6 +38,9 @@ static void print_slot(struct kg_text *text, const struct kg_cuda_pointwise_writ
         return;
     case KG_CUDA_SLOT_VECTOR:
         break;
+    case KG_CUDA_SLOT_APART:
+        kg_text_format(text, "from%d%s[lane]", i, which);
+        return;
     case KG_CUDA_SLOT_ROUND:
         snprintf(at, sizeof at, "lane %% LAST");
         break;
@@ -148,7 +151,9 @@ static void emit_constant(struct kg_cuda_pointwise_writer *writer, const char *n
 static void print_columns(struct kg_cuda_pointwise_writer *writer)
 {
     const struct kg_cuda_pointwise_plan *plan = writer->plan;
-    if (plan->axes > 0)
+    if (plan->flat)
+        kg_axes_product(writer->code.text, kg_group_nest(plan->group, 0), 0, plan->axes - 1);
+    else if (plan->axes > 0)
         kg_cuda_pointwise_length(writer->code.text, plan, plan->axes - 1);
     else
         kg_text_add(writer->code.text, "1");
@@ -167,6 +172,9 @@ void kg_cuda_pointwise_declare(struct kg_cuda_pointwise_writer *writer, int i)
     const char *which = slot->moves ? "[ROWS]" : "";
     if (slot->kind == KG_CUDA_SLOT_ONE)
         kg_code_line(&writer->code, "%s from%d%s;", kg_emit_type(tensor->compute), i, which);
+    else if (slot->kind == KG_CUDA_SLOT_APART)
+        kg_code_line(&writer->code, "%s from%d%s[VECTOR];", kg_emit_type(tensor->compute), i,
+                     which);
     else
         kg_code_line(&writer->code, "kg_vec<%s, %s> take%d%s;", kg_emit_tensor_storage(tensor),
                      slot->kind == KG_CUDA_SLOT_ROUND ? "LAST" : "VECTOR", i, which);
@@ -179,7 +187,9 @@ void kg_cuda_pointwise_fill(struct kg_cuda_pointwise_writer *writer, int i)
     const char *which = slot->moves ? "[part]" : "";
     struct kg_text *text = writer->code.text, base = {0}, offset = {0};
     writer->nest = slot->nest;
-    writer->loading = writer->first = true;
+    const bool apart = slot->kind == KG_CUDA_SLOT_APART;
+    writer->loading = true;
+    writer->first = !apart;
     kg_emit_name(&base, tensor->name);
     kg_cuda_pointwise_offset(&offset, writer, slot->nest, slot->access);
     writer->loading = writer->first = false;
@@ -198,7 +208,7 @@ void kg_cuda_pointwise_fill(struct kg_cuda_pointwise_writer *writer, int i)
             kg_text_format(text, "%s_s%d", from, tensor->rank - 1);
         kg_text_add(text, ", step, length - first);");
     } else {
-        kg_text_format(text, "from%d%s = ", i, which);
+        kg_text_format(text, "from%d%s%s = ", i, which, apart ? "[lane]" : "");
         kg_emit_load_at(text, tensor, from, at);
         kg_text_add(text, ";");
     }
@@ -243,6 +253,68 @@ static void open_parts(struct kg_cuda_pointwise_writer *writer)
     }
 }
 
+// The axes from the last one to `from`, each with all that is merged into it: taken off the linear
+// index `rest`, or counted on by one element.
+static void emit_digits(struct kg_cuda_pointwise_writer *writer, int from, bool counted)
+{
+    const struct kg_cuda_pointwise_plan *plan = writer->plan;
+    for (int axis = plan->axes - 1; axis >= from; axis--) {
+        if (plan->merged[axis])
+            continue;
+        kg_code_begin(&writer->code);
+        kg_text_format(writer->code.text, counted ? "kg_count(&i%d, " : "i%d = kg_take(&rest, ",
+                       axis);
+        kg_cuda_pointwise_length(writer->code.text, plan, axis);
+        kg_text_add(writer->code.text, counted ? ", &carry);" : ");");
+        kg_code_end(&writer->code);
+    }
+}
+
+static void declare_indices(struct kg_cuda_pointwise_writer *writer, int from)
+{
+    kg_code_line(&writer->code, "INDEX rest;");
+    for (int axis = from; axis < writer->plan->axes; axis++)
+        if (!writer->plan->merged[axis])
+            kg_code_line(&writer->code, "INDEX i%d;", axis);
+}
+
+// Indices of the axes from `from` on, at lane `lane` of a vector: for the first one divided out,
+// then counted on. All axes go round, so that places past the end are places too.
+static void emit_indices(struct kg_cuda_pointwise_writer *writer, int from)
+{
+    struct kg_code *code = &writer->code;
+    kg_code_open(code, "if (lane == 0 || !WHOLE)");
+    kg_code_line(code, "rest = first + lane * step;");
+    emit_digits(writer, from, false);
+    code->depth--;
+    kg_code_line(code, "} else {");
+    code->depth++;
+    kg_code_line(code, "bool carry = true;");
+    emit_digits(writer, from, true);
+    kg_code_close(code);
+}
+
+static void emit_loads_apart(struct kg_cuda_pointwise_writer *writer)
+{
+    const struct kg_cuda_pointwise_plan *plan = writer->plan;
+    struct kg_code *code = &writer->code;
+    int from = plan->axes;
+    for (int i = 0; i < writer->slots.count; i++)
+        if (writer->slots.items[i].kind == KG_CUDA_SLOT_APART)
+            while (from > 0 && kg_access_uses(writer->slots.items[i].access, 0, from - 1))
+                from--;
+    if (from == plan->axes)
+        return;
+    declare_indices(writer, from);
+    kg_code_line(code, "#pragma unroll");
+    kg_code_open(code, "for (int lane = 0; lane < VECTOR; lane++)");
+    emit_indices(writer, from);
+    for (int i = 0; i < writer->slots.count; i++)
+        if (writer->slots.items[i].kind == KG_CUDA_SLOT_APART)
+            kg_cuda_pointwise_fill(writer, i);
+    kg_code_close(code);
+}
+
 static void emit_loads(struct kg_cuda_pointwise_writer *writer)
 {
     if (!has_slots(writer, true))
@@ -253,8 +325,9 @@ static void emit_loads(struct kg_cuda_pointwise_writer *writer)
     open_parts(writer);
     emit_row_axes(writer);
     for (int i = 0; i < writer->slots.count; i++)
-        if (writer->slots.items[i].moves)
+        if (writer->slots.items[i].moves && writer->slots.items[i].kind != KG_CUDA_SLOT_APART)
             kg_cuda_pointwise_fill(writer, i);
+    emit_loads_apart(writer);
     kg_code_close(&writer->code);
 }
 
@@ -318,9 +391,17 @@ void kg_cuda_pointwise_compute(struct kg_cuda_pointwise_writer *writer)
         if (!kg_group_is_private(plan->group, kg_group_nest(plan->group, i)->output))
             kg_code_line(code, "kg_vec<%s, VECTOR> place%d;",
                          kg_emit_tensor_storage(kg_group_nest(plan->group, i)->output), i);
+    const int from = plan->flat ? kg_cuda_pointwise_first_index(plan->group) : plan->axes;
+    const bool indexed = from < plan->axes;
+    if (indexed)
+        declare_indices(writer, from);
     kg_code_line(code, "#pragma unroll");
     kg_code_open(code, "for (int lane = 0; lane < VECTOR; lane++)");
-    if (plan->axes > 0) {
+    if (indexed) {
+        kg_code_line(code, "if (!WHOLE && first + lane * step >= length)");
+        kg_code_line(code, "    break;");
+        emit_indices(writer, from);
+    } else if (plan->axes > 0) {
         kg_code_line(code, "const INDEX i%d = first + lane * step;", plan->axes - 1);
         kg_code_line(code, "if (!WHOLE && i%d >= length)", plan->axes - 1);
         kg_code_line(code, "    break;");
@@ -377,7 +458,21 @@ static void emit_rows(struct kg_cuda_pointwise_writer *writer)
     close_round(code);
 }
 
-static void emit_columns(struct kg_cuda_pointwise_writer *writer)
+// Where the end cuts the last vector short, its thread goes element by element.
+static void emit_cut(struct kg_cuda_pointwise_writer *writer, const char *name)
+{
+    struct kg_code *code = &writer->code;
+    kg_code_open(code, "if constexpr (WHOLE)");
+    kg_code_open(code, "if (length %% VECTOR != 0 && length - start < span)");
+    kg_cuda_call_body(code, writer->plan->group, name, "false, INDEX, true");
+    kg_code_line(code, "return;");
+    kg_code_close(code);
+    kg_code_close(code);
+    kg_code_line(code, "if (CUT && length - start >= span)");
+    kg_code_line(code, "    continue;");
+}
+
+static void emit_columns(struct kg_cuda_pointwise_writer *writer, const char *name)
 {
     struct kg_code *code = &writer->code;
     for (int i = 0; i < writer->slots.count; i++) {
@@ -386,9 +481,11 @@ static void emit_columns(struct kg_cuda_pointwise_writer *writer)
         kg_cuda_pointwise_declare(writer, i);
         kg_cuda_pointwise_fill(writer, i);
     }
-    kg_code_open(code, "for (INDEX start = blockIdx.x * across * ROWS + (WHOLE ? VECTOR * "
+    kg_code_line(code, "const INDEX span = (ROWS - 1) * across + VECTOR;");
+    kg_code_open(code, "for (INDEX start = blockIdx.x * across * ROWS + (WHOLE || CUT ? VECTOR * "
                        "(int)threadIdx.x : (int)threadIdx.x); start < length; "
                        "start += gridDim.x * across * ROWS)");
+    emit_cut(writer, name);
     emit_loads(writer);
     emit_computation(writer);
     close_round(code);
@@ -406,7 +503,11 @@ static void emit_body(struct kg_code *code, const struct kg_cuda_pointwise_plan 
         .narrow = kg_group_narrow(plan->group),
     };
     kg_cuda_pointwise_find_slots(plan, &writer.slots);
-    kg_cuda_open_body_in(&writer.code, plan->group, name, "bool WHOLE, typename INDEX", "INDEX");
+    kg_cuda_open_body_in(&writer.code, plan->group, name,
+                         kg_cuda_pointwise_is_line(plan)
+                             ? "bool WHOLE, typename INDEX, bool CUT = false"
+                             : "bool WHOLE, typename INDEX",
+                         "INDEX");
     if (plan->tile) {
         kg_cuda_pointwise_tiles(&writer);
         kg_code_close(&writer.code);
@@ -419,12 +520,13 @@ static void emit_body(struct kg_code *code, const struct kg_cuda_pointwise_plan 
     emit_constant(&writer, "length", print_columns);
     if (has_rows(plan))
         emit_constant(&writer, "rows", print_rows);
-    kg_code_line(&writer.code, "const int step = WHOLE ? 1 : (int)blockDim.x;");
+    kg_code_line(&writer.code, "const int step = %s ? 1 : (int)blockDim.x;",
+                 kg_cuda_pointwise_is_line(plan) ? "WHOLE || CUT" : "WHOLE");
     kg_code_line(&writer.code, "const INDEX across = (INDEX)blockDim.x * VECTOR;");
     if (has_rows(plan))
         emit_rows(&writer);
     else
-        emit_columns(&writer);
+        emit_columns(&writer, name);
     kg_code_close(&writer.code);
 }
 

@@ -6,14 +6,25 @@
 #include "gen/shared/axes.h"
 #include "gen/shared/direct_nest.h"
 
+// Whether elements of the access follow each other in another way than those of the output do.
+static bool is_apart(const struct kg_group *group, const struct kg_access *access)
+{
+    const struct kg_nest *nest = kg_group_nest(group, 0);
+    for (int axis = 0; axis + 1 < nest->output_axes; axis++)
+        if (!kg_pointwise_allows_merge(nest, access, axis))
+            return true;
+    return false;
+}
+
 unsigned kg_cuda_pointwise_dims(const struct kg_cuda_pointwise_plan *plan,
                                 const struct kg_access *access)
 {
+    const bool line = plan->flat && !is_apart(plan->group, access);
     unsigned dims = 0;
     for (int dim = 0; dim < access->tensor->rank; dim++) {
         bool skipped = false;
-        for (int axis = 0; axis < plan->axes; axis++)
-            skipped |= plan->merged[axis] && kg_pointwise_bare(access, dim, axis);
+        for (int axis = 0; axis + 1 < plan->axes; axis++)
+            skipped |= (line || plan->merged[axis]) && kg_pointwise_bare(access, dim, axis);
         dims |= (unsigned)!skipped << dim;
     }
     return dims;
@@ -23,7 +34,7 @@ unsigned kg_cuda_pointwise_output_dims(const struct kg_cuda_pointwise_plan *plan
 {
     unsigned dims = 0;
     for (int axis = 0; axis < plan->axes; axis++)
-        dims |= (unsigned)!plan->merged[axis] << axis;
+        dims |= (unsigned)!(plan->merged[axis] || (plan->flat && axis + 1 < plan->axes)) << axis;
     return dims;
 }
 
@@ -104,12 +115,13 @@ static bool is_simple(const struct kg_affine *map)
     return true;
 }
 
-bool kg_cuda_pointwise_simple(const struct kg_group *group)
+// Whether places are sums of axes times strides.
+static bool has_simple_places(const struct kg_group *group)
 {
     for (int i = 0; i < group->count; i++) {
         const struct kg_nest *nest = kg_group_nest(group, i);
         for (int axis = 0; axis < nest->output_axes; axis++)
-            if (kg_expr_uses(nest->body, axis, false) || !kg_axes_from_zero(nest->axes[axis]))
+            if (!kg_axes_from_zero(nest->axes[axis]))
                 return false;
         for (int j = 0; j < nest->access_count; j++) {
             if (nest->accesses[j].read->pad)
@@ -122,6 +134,40 @@ bool kg_cuda_pointwise_simple(const struct kg_group *group)
     return true;
 }
 
+bool kg_cuda_pointwise_can_be_flat(const struct kg_group *group)
+{
+    const int axes = kg_group_nest(group, 0)->output_axes;
+    bool is_line = true;
+    int reads = 0;
+    for (int axis = 0; axis + 1 < axes; axis++)
+        is_line &= kg_pointwise_can_merge(group, axis);
+    for (int i = 0; i < group->count; i++) {
+        const struct kg_nest *nest = kg_group_nest(group, i);
+        reads += nest->access_count;
+        for (int j = 0; j < nest->access_count; j++)
+            if (kg_direct_is_packed(nest->accesses[j].tensor))
+                return false;
+    }
+    return group->problem->contiguous && !is_line && reads <= KG_CUDA_MOST_SLOTS &&
+           has_simple_places(group);
+}
+
+int kg_cuda_pointwise_first_index(const struct kg_group *group)
+{
+    int first = kg_group_nest(group, 0)->output_axes;
+    for (int i = 0; i < group->count; i++)
+        for (int axis = first - 1; axis >= 0; axis--)
+            if (kg_expr_uses(kg_group_nest(group, i)->body, axis, false))
+                first = axis;
+    return first;
+}
+
+bool kg_cuda_pointwise_simple(const struct kg_group *group)
+{
+    return has_simple_places(group) &&
+           kg_cuda_pointwise_first_index(group) == kg_group_nest(group, 0)->output_axes;
+}
+
 // How a thread gets what the access reads before it computes; false: it does not, but reads it
 // then.
 static bool kind_of(const struct kg_cuda_pointwise_plan *plan, const struct kg_access *access,
@@ -131,7 +177,10 @@ static bool kind_of(const struct kg_cuda_pointwise_plan *plan, const struct kg_a
     int column = plan->axes - 1, run = plan->run > 0 ? plan->run : 0;
     if (access->read->pad || is_made(plan->group, access))
         return false;
-    if (plan->tile && follows(access, plan->across, dims) && kg_access_uses(access, run, column))
+    if (plan->flat && is_apart(plan->group, access))
+        *kind = KG_CUDA_SLOT_APART;
+    else if (plan->tile && follows(access, plan->across, dims) &&
+             kg_access_uses(access, run, column))
         *kind = KG_CUDA_SLOT_TILE;
     else if (follows(access, column, dims))
         *kind = plan->last && !kg_access_uses(access, column - 1, column - 1) ? KG_CUDA_SLOT_ROUND
@@ -172,7 +221,7 @@ static bool reads_whole(const struct kg_cuda_pointwise_plan *plan, const struct 
 {
     enum kg_cuda_slot_kind kind;
     int vector = plan->vector;
-    if (!kind_of(plan, access, &kind) || kind == KG_CUDA_SLOT_ONE)
+    if (!kind_of(plan, access, &kind) || kind == KG_CUDA_SLOT_ONE || kind == KG_CUDA_SLOT_APART)
         return true;
     if (kind == KG_CUDA_SLOT_ROUND)
         vector = plan->last;
@@ -184,10 +233,16 @@ static bool reads_whole(const struct kg_cuda_pointwise_plan *plan, const struct 
     return is_whole(plan, access->tensor, kg_cuda_pointwise_dims(plan, access), vector, alignment);
 }
 
+bool kg_cuda_pointwise_is_line(const struct kg_cuda_pointwise_plan *plan)
+{
+    return plan->run <= 0 && !plan->tile;
+}
+
 int kg_cuda_pointwise_alignment(const struct kg_cuda_pointwise_plan *plan)
 {
     int alignment = 1;
-    if (kg_cuda_pointwise_extent(plan, plan->axes - 1) % plan->vector != 0 ||
+    if ((!kg_cuda_pointwise_is_line(plan) &&
+         kg_cuda_pointwise_extent(plan, plan->axes - 1) % plan->vector != 0) ||
         (plan->last && kg_group_nest(plan->group, 0)->extent[plan->axes - 1] != plan->last))
         return 0;
     for (int i = 0; i < plan->group->count; i++) {
@@ -231,7 +286,7 @@ void kg_cuda_pointwise_find_slots(const struct kg_cuda_pointwise_plan *plan,
                 .access = access,
                 .kind = kind,
                 .moves = (kind == KG_CUDA_SLOT_VECTOR && (plan->run <= 0 || plan->tile)) ||
-                         kg_access_uses(access, from, to),
+                         kind == KG_CUDA_SLOT_APART || kg_access_uses(access, from, to),
             };
         }
     }

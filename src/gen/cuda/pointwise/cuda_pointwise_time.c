@@ -66,21 +66,39 @@ double kg_cuda_pointwise_streamed(const struct kg_cuda_pointwise_plan *plan)
     return bytes;
 }
 
+// Finding the indices of the elements of vectors: the first one's are divided out, those of the
+// others are counted on; each for itself in the function that goes element by element.
+static double place_steps(const struct kg_cuda_pointwise_plan *plan, bool single, double vectors)
+{
+    enum { DIVIDED = 12, COUNTED = 3 }; // instructions for each axis
+    double axes = 0;
+    for (int axis = 0; axis < plan->axes; axis++)
+        axes += !plan->merged[axis];
+    double elements = vectors * plan->vector;
+    return axes * (single ? elements * DIVIDED : vectors * DIVIDED + elements * COUNTED);
+}
+
 // Loads, and what they fill.
 static void add_slots(const struct kg_cuda_pointwise_plan *plan, bool single, double vectors,
                       struct kg_cuda_memory_work *work)
 {
     struct kg_cuda_slots slots;
-    double held = 0;
+    const bool indexed = plan->flat && kg_cuda_pointwise_first_index(plan->group) < plan->axes;
+    double held = 0, places = indexed ? place_steps(plan, single, vectors) : 0;
     kg_cuda_pointwise_find_slots(plan, &slots);
     for (int i = 0; i < slots.count; i++) {
         const struct kg_cuda_slot *slot = &slots.items[i];
         double count = slot->moves || slot->kind == KG_CUDA_SLOT_TILE ? vectors : 1;
         double elements = slot->kind == KG_CUDA_SLOT_ONE ? 1 : plan->vector;
         double bytes = bytes_of(slot->access->tensor) * elements;
-        kg_cuda_memory_access(work, single ? count * elements : count,
-                              single ? bytes / elements : bytes);
-        held += count * fmax(bytes, 4);
+        const bool apart = slot->kind == KG_CUDA_SLOT_APART, singly = single || apart;
+        kg_cuda_memory_access(work, singly ? count * elements : count,
+                              singly ? bytes / elements : bytes);
+        held += count * fmax(bytes, apart ? 4 * elements : 4);
+        if (apart) {
+            places = fmax(places, place_steps(plan, single, count));
+            work->bytes += apart_bytes(plan, slot->access);
+        }
         if (slot->kind == KG_CUDA_SLOT_TILE) {
             work->shared +=
                 (int64_t)((plan->tile + 4) * plan->tile * bytes_of(slot->access->tensor));
@@ -92,6 +110,7 @@ static void add_slots(const struct kg_cuda_pointwise_plan *plan, bool single, do
             if (slot->access->map[dim].is_gather)
                 work->trips = 2; // what it is read by is read before
     }
+    work->steps += places;
     work->registers = OTHER_REGISTERS + held / 4 + plan->vector;
     work->limit = plan->registers;
 }

@@ -13,13 +13,16 @@ enum { WHOLE, SINGLE, COMBINE }; // the functions of a kernel
 // Registers of a thread beside what it loads and its totals: as NVRTC 13.0 had it for 1500 of these
 // kernels. Instructions by which two totals become one.
 enum { SECTOR = 32, OTHER_REGISTERS = 24, FOLD_STEPS = 20, PLACE_STEPS = 4 };
+enum { SINGLE_STEPS = 10 }; // to find, in 64 bits, the place of an element that is read alone
 
-// Bytes that a thread reads for each element of the reduction: of what lies in vectors, or else.
-static double element_bytes(const struct kg_cuda_reduce_plan *plan)
+// Bytes that a thread reads for each element of the reduction: of what lies in vectors, or else,
+// one by one.
+static double element_bytes(const struct kg_cuda_reduce_plan *plan, bool *singly)
 {
     int widest, together;
     double bytes = 0;
     kg_cuda_reduce_elements(plan, &widest, &together);
+    *singly = together == 0;
     for (int a = 0; a < plan->nest->access_count && together == 0; a++)
         bytes += kg_dtypes[kg_emit_tensor_dtype(plan->nest->accesses[a].tensor)].bits / 8.0;
     return together > 0 ? together : bytes;
@@ -43,7 +46,8 @@ static void describe_reading(const struct kg_cuda_reduce_plan *plan, bool whole,
     kg_cuda_reduce_count(plan, &blocks, &parts);
     if (plan->column)
         kg_cuda_reduce_shape(plan, &wide, &groups);
-    double bytes = element_bytes(plan), turns = (double)kg_ceil_div(parts, plan->split);
+    bool singly;
+    double bytes = element_bytes(plan, &singly), turns = (double)kg_ceil_div(parts, plan->split);
     // The last vectors of what is reduced may not be there.
     double count = 1;
     for (int axis = plan->outputs; axis < plan->nest->axis_count; axis++)
@@ -63,10 +67,12 @@ static void describe_reading(const struct kg_cuda_reduce_plan *plan, bool whole,
     double apart = kg_cuda_reduce_apart(plan), sector = SECTOR / bytes;
     work->bytes *= apart < 1 ? 1 : apart < sector ? apart : sector;
     work->trips = turns * (batches > 1 ? batches : 1);
-    kg_cuda_memory_access(work, vectors * (whole ? 1 : plan->vector),
-                          bytes * (whole ? plan->vector : 1));
+    const double found = singly ? elements : 0;
+    singly |= !whole;
+    kg_cuda_memory_access(work, vectors * (singly ? plan->vector : 1),
+                          bytes * (singly ? 1 : plan->vector));
     // Places are compared, and chosen, beside values.
-    work->steps = plan->fold.is_argument ? elements * PLACE_STEPS : 0;
+    work->steps = found * SINGLE_STEPS + (plan->fold.is_argument ? elements * PLACE_STEPS : 0);
     for (int i = 0; i <= plan->k; i++)
         kg_cuda_memory_compute(work, plan->group, i, plan->nest->iterations, elements);
     if (plan->fold.is_float_sum)
