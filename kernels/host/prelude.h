@@ -63,6 +63,13 @@ KG_INLINE void kg_stream_vector(kg_vector *to, kg_vector value)
 #endif
 }
 
+// Copies bytes, even those that nobody uses.
+KG_INLINE void kg_fetch(void *to, const void *from, size_t bytes)
+{
+    memcpy(to, from, bytes);
+    __asm__ volatile("" : : "r"(to) : "memory"); // or else compilers copy what is used, when it is
+}
+
 // Copies whole vectors past the caches; `to` is aligned to one.
 KG_INLINE void kg_stream_vectors(void *to, const void *from, size_t bytes)
 {

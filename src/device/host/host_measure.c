@@ -1,11 +1,13 @@
-// The two numbers of a machine that no file gives reliably: the real clock rate of its cores and
-// the bandwidth of its memory. They are measured (about a third of a second) and kept with their
-// date, in a file named by everything they depend on, in the user's folder for caches: whatever
-// folder the records are in, the bounds of one machine are the same.
+// The numbers of a machine that no file gives reliably: the real clock rate of its cores, the
+// bandwidth of its memory, and how much faster a core copies when it alternates between places.
+// They are measured (about a third of a second) and kept with their date, in a file named by
+// everything they depend on, in the user's folder for caches: whatever folder the records are in,
+// the bounds of one machine are the same.
 //
-// Other load on the machine can only make both smaller. The best of many short passes counts, and
-// so does the bandwidth that kernels reach. They are measured again when they are an hour old;
-// neither number ever decreases. In between they stay, unless a kernel shows that they are far off.
+// Other load on the machine can only make the first two smaller. The best of many short passes
+// counts, and so does the bandwidth that kernels reach. They are measured again when they are an
+// hour old; neither ever decreases. In between they stay, unless a kernel shows that they are far
+// off.
 
 #include "base/files.h"
 #include "device/host/host_device.h"
@@ -27,9 +29,12 @@
 #define BANDWIDTH_SECONDS 0.25
 #define LEAST_BYTES ((size_t)32 << 20) // of each of the two buffers
 #define MAX_BYTES ((size_t)512 << 20)
-#define BLOCK ((size_t)4096) // that a thread takes at once
-#define SLICES 8             // of the buffers: passes short enough to fall into a quiet moment
-#define LEAST_TURNS (4 * SLICES)
+#define BLOCK ((size_t)4096)
+#define SLICES 8 // of the buffers: passes short enough to fall into a quiet moment
+#define LEAST_TURNS (6 * SLICES)
+#define GRAIN 64            // blocks that a thread takes at once
+#define WAYS ((size_t)4)    // in which a core copies alternately,
+#define PIECE ((size_t)256) // so many bytes of each at a time
 #define SECONDS_KEPT 3600.0
 #define FAR_OFF 1.25 // a kernel that moves so many times as much shows that the number is wrong
 
@@ -38,13 +43,14 @@ struct numbers {
     double bandwidth; // bytes per second
     double measured;  // when: seconds since 1970
     double seen;      // what kernels reached since, bytes per second; 0: nothing
+    double alternate; // bandwidth of copying alternately over that of copying in order
 };
 
 // Limits that every current machine meets; numbers outside them in a file are ignored.
 static bool is_plausible(const struct numbers *numbers)
 {
     return numbers->clock > 1e8 && numbers->clock < 2e10 && numbers->bandwidth > 1e8 &&
-           numbers->bandwidth < 1e14;
+           numbers->bandwidth < 1e14 && numbers->alternate > 0.01 && numbers->alternate < 100;
 }
 
 // A chain of dependent additions, one cycle each on all relevant cores. A register is added instead
@@ -116,21 +122,45 @@ static void read_blocks(void *user, int thread, int64_t begin, int64_t end)
 
 // Uses stores that bypass the cache if there are any: plain stores read each line first, which
 // would move more bytes than are counted.
-static void copy_blocks(void *user, int thread, int64_t begin, int64_t end)
+static void copy_bytes(char *to, const char *from, size_t bytes)
 {
-    (void)thread;
-    const struct stream *stream = user;
-    const char *from = stream->from + (size_t)begin * BLOCK;
-    char *to = stream->to + (size_t)begin * BLOCK;
-    size_t bytes = (size_t)(end - begin) * BLOCK;
 #ifdef __SSE2__
     for (size_t i = 0; i < bytes; i += 16)
         _mm_stream_si128((__m128i *)(void *)(to + i),
                          _mm_load_si128((const __m128i *)(const void *)(from + i)));
-    _mm_sfence();
 #else
     memcpy(to, from, bytes);
 #endif
+}
+
+static void end_copying(void)
+{
+#ifdef __SSE2__
+    _mm_sfence();
+#endif
+}
+
+static void copy_blocks(void *user, int thread, int64_t begin, int64_t end)
+{
+    (void)thread;
+    const struct stream *stream = user;
+    size_t first = (size_t)begin * BLOCK, bytes = (size_t)(end - begin) * BLOCK;
+    copy_bytes(stream->to + first, stream->from + first, bytes);
+    end_copying();
+}
+
+// The same in WAYS ways, as element-wise kernels do: a piece of each by turns.
+static void copy_alternately(void *user, int thread, int64_t begin, int64_t end)
+{
+    (void)thread;
+    const struct stream *stream = user;
+    size_t way = (size_t)(end - begin) * BLOCK / WAYS;
+    for (size_t piece = 0; piece < way; piece += PIECE)
+        for (size_t i = 0; i < WAYS; i++) {
+            size_t at = (size_t)begin * BLOCK + i * way + piece;
+            copy_bytes(stream->to + at, stream->from + at, PIECE);
+        }
+    end_copying();
 }
 
 // Four times the last-level cache for each buffer, limited by the available memory.
@@ -145,37 +175,41 @@ static size_t choose_bytes(const struct kg_device_facts *facts)
     return bytes & ~(((size_t)2 << 20) - 1);
 }
 
-// The best of reading and of copying, one slice at a time. All slices are read or copied before the
-// first one is used again; by then it has left the caches.
-static double stream_passes(struct kg_host_device *host, struct kg_host_pool *pool,
-                            struct stream *stream, size_t bytes)
+// The best of reading and of copying in two ways, one slice at a time. All slices are read or
+// copied before the first one is used again; by then it has left the caches.
+static void stream_passes(struct kg_host_device *host, struct kg_host_pool *pool,
+                          struct stream *stream, size_t bytes, struct numbers *numbers)
 {
+    enum { READ, COPY, ALTERNATE, PASSES };
     static const struct pass {
         kg_host_pool_body *body;
         double times; // bytes moved per byte of a buffer
-    } passes[] = {{read_blocks, 1}, {copy_blocks, 2}};
+    } passes[PASSES] = {
+        [READ] = {read_blocks, 1}, [COPY] = {copy_blocks, 2}, [ALTERNATE] = {copy_alternately, 2}};
     struct kg_device *device = &host->base;
     size_t slice = bytes / SLICES / BLOCK * BLOCK;
-    double best = 0;
-    kg_host_pool_run(pool, (int64_t)(bytes / BLOCK), 16, fill_blocks, stream);
+    double best[PASSES] = {0};
+    kg_host_pool_run(pool, (int64_t)(bytes / BLOCK), GRAIN, fill_blocks, stream);
     double begin = kg_host_now(device);
     for (int turn = 0; turn < LEAST_TURNS || kg_host_now(device) - begin < BANDWIDTH_SECONDS;
          turn++) {
-        const struct pass *pass = &passes[turn / SLICES % 2];
+        int number = turn / SLICES % PASSES;
         size_t from = (size_t)(turn % SLICES) * slice;
         struct stream part = {stream->from + from, stream->to + from};
         double start = kg_host_now(device);
-        kg_host_pool_run(pool, (int64_t)(slice / BLOCK), 16, pass->body, &part);
+        kg_host_pool_run(pool, (int64_t)(slice / BLOCK), GRAIN, passes[number].body, &part);
         double seconds = kg_host_now(device) - start;
-        double rate = seconds > 0 ? pass->times * (double)slice / seconds : 0;
-        if (rate > best)
-            best = rate;
+        double rate = seconds > 0 ? passes[number].times * (double)slice / seconds : 0;
+        best[number] = rate > best[number] ? rate : best[number];
     }
-    return best;
+    numbers->alternate = best[COPY] > 0 ? best[ALTERNATE] / best[COPY] : 1;
+    for (int number = 0; number < PASSES; number++)
+        numbers->bandwidth = best[number] > numbers->bandwidth ? best[number] : numbers->bandwidth;
 }
 
-static enum kg_status measure_bandwidth(struct kg_host_device *host, double *bandwidth,
-                                        struct kg_error *error)
+// Sets the bandwidth, unless it is higher already, and how much is gained by copying alternately.
+static enum kg_status measure_memory(struct kg_host_device *host, struct numbers *numbers,
+                                     struct kg_error *error)
 {
     size_t bytes = choose_bytes(&host->base.facts);
     struct stream stream = {.from = kg_host_memory(bytes), .to = kg_host_memory(bytes)};
@@ -185,7 +219,7 @@ static enum kg_status measure_bandwidth(struct kg_host_device *host, double *ban
         status = kg_error_memory(error, "measuring the memory's bandwidth");
     } else {
         kg_host_pool_enter(pool);
-        *bandwidth = stream_passes(host, pool, &stream, bytes);
+        stream_passes(host, pool, &stream, bytes, numbers);
         kg_host_pool_leave(pool);
     }
     free(stream.from);
@@ -200,9 +234,10 @@ static bool read_kept(const char *path, struct numbers *numbers)
     *numbers = (struct numbers){0};
     if (!kg_files_exists(path) || kg_files_read(path, 256, &text, &length, NULL) != KG_OK)
         return false;
-    bool known = sscanf(text, "clock %lf bandwidth %lf measured %lf seen %lf", &numbers->clock,
-                        &numbers->bandwidth, &numbers->measured, &numbers->seen) >= 2 &&
-                 is_plausible(numbers);
+    bool known =
+        sscanf(text, "clock %lf bandwidth %lf measured %lf seen %lf alternate %lf", &numbers->clock,
+               &numbers->bandwidth, &numbers->measured, &numbers->seen, &numbers->alternate) == 5 &&
+        is_plausible(numbers);
     free(text);
     if (!known)
         *numbers = (struct numbers){0};
@@ -212,8 +247,9 @@ static bool read_kept(const char *path, struct numbers *numbers)
 static void keep(const char *path, const struct numbers *numbers)
 {
     struct kg_text text = {0};
-    kg_text_format(&text, "clock %.6e bandwidth %.6e measured %.0f seen %.6e\n", numbers->clock,
-                   numbers->bandwidth, numbers->measured, numbers->seen);
+    kg_text_format(&text, "clock %.6e bandwidth %.6e measured %.0f seen %.6e alternate %.3f\n",
+                   numbers->clock, numbers->bandwidth, numbers->measured, numbers->seen,
+                   numbers->alternate);
     if (!text.failed)
         // If this fails, it is measured again.
         kg_files_publish(path, text.data, text.length, NULL);
@@ -231,15 +267,14 @@ static enum kg_status measure(struct kg_host_device *host, struct numbers *numbe
                               struct kg_error *error)
 {
     // Bounds need peaks: the higher of the measured and the allowed clock.
-    double highest = read_highest_clock(), bandwidth = 0;
+    double highest = read_highest_clock();
     double clock = measure_clock(&host->base, CLOCK_TURNS, CLOCK_REPEATS);
     clock = highest > clock ? highest : clock;
-    enum kg_status status = measure_bandwidth(host, &bandwidth, error);
+    enum kg_status status = measure_memory(host, numbers, error);
     if (status)
         return status;
     numbers->clock = clock > numbers->clock ? clock : numbers->clock;
-    bandwidth = numbers->seen > bandwidth ? numbers->seen : bandwidth;
-    numbers->bandwidth = bandwidth > numbers->bandwidth ? bandwidth : numbers->bandwidth;
+    numbers->bandwidth = numbers->seen > numbers->bandwidth ? numbers->seen : numbers->bandwidth;
     numbers->measured = (double)time(NULL);
     numbers->seen = 0;
     return KG_OK;
@@ -294,6 +329,7 @@ enum kg_status kg_host_measure(struct kg_host_device *host, struct kg_error *err
     kg_text_free(&path);
     facts->clock = numbers.clock;
     facts->bandwidth = numbers.bandwidth;
+    facts->alternate = numbers.alternate;
     facts->measured = (int64_t)numbers.measured;
     int busy = facts->units < host->machine.cores ? facts->units : host->machine.cores;
     for (int type = 0; type <= KG_TYPE_F64; type++)

@@ -82,6 +82,30 @@ bool kg_pointwise_is_wide(const struct kg_pointwise *pointwise, const struct kg_
            !is_only_stored(pointwise, access->read) && is_adjacent(pointwise, access);
 }
 
+// Is some read of `access` in `expr` under a condition that changes along `axis`? `under`: all of
+// `expr` is.
+static bool is_conditional(const struct kg_nest *nest, const struct kg_expr *expr,
+                           const struct kg_access *access, int axis, bool under)
+{
+    if (expr->kind == KG_EXPR_READ && under && kg_nest_access(nest, expr) == access)
+        return true;
+    bool chooses = expr->kind == KG_EXPR_CALL && expr->function == KG_FN_WHERE &&
+                   kg_expr_uses(expr->arguments[0], axis, true);
+    for (int i = 0; i < expr->argument_count; i++)
+        if (is_conditional(nest, expr->arguments[i], access, axis, under || (chooses && i > 0)))
+            return true;
+    return false;
+}
+
+bool kg_pointwise_is_fetched(const struct kg_pointwise *pointwise, const struct kg_access *access)
+{
+    const struct kg_nest *nest = pointwise->current;
+    return pointwise->stream && !kg_pointwise_is_wide(pointwise, access) &&
+           !kg_dtype_is_packed(kg_emit_tensor_dtype(access->tensor)) &&
+           is_adjacent(pointwise, access) &&
+           is_conditional(nest, nest->body, access, pointwise->inner, false);
+}
+
 static bool is_read_later(const struct kg_group *group, int position)
 {
     for (int i = position + 1; i < group->count; i++)
@@ -239,6 +263,14 @@ static bool read_value(void *user, struct kg_text *text, const struct kg_access 
     if (pointwise->piece && kg_pointwise_is_wide(pointwise, access)) {
         kg_text_format(text, "wide%d[%s]", kg_pointwise_number(pointwise, access),
                        place_in_piece(pointwise));
+        return true;
+    }
+    if (pointwise->piece && kg_pointwise_is_fetched(pointwise, access)) {
+        struct kg_text fetched = {0};
+        kg_text_format(&fetched, "fetched%d", kg_pointwise_number(pointwise, access));
+        kg_emit_load_at(text, access->tensor, kg_text_string(&fetched), place_in_piece(pointwise));
+        text->failed |= fetched.failed;
+        kg_text_free(&fetched);
         return true;
     }
     if (access->read->pad) // walks no merged axis

@@ -11,6 +11,15 @@ static int first_stored(const struct kg_group *group)
     return i;
 }
 
+// "x + i0 * x_s0 + next"
+static void print_source(struct kg_text *text, const struct kg_pointwise *pointwise,
+                         const struct kg_access *access)
+{
+    kg_emit_name(text, access->tensor->name);
+    kg_text_add(text, " + ");
+    kg_pointwise_print_offset(text, pointwise, access);
+}
+
 // Converts a piece of what is read.
 static void emit_wide(struct kg_pointwise *pointwise, int position)
 {
@@ -24,13 +33,36 @@ static void emit_wide(struct kg_pointwise *pointwise, int position)
         if (!kg_pointwise_is_wide(pointwise, access))
             continue;
         int number = kg_pointwise_number(pointwise, access);
-        kg_emit_name(&from, access->tensor->name);
-        kg_text_add(&from, " + ");
-        kg_pointwise_print_offset(&from, pointwise, access);
+        print_source(&from, pointwise, access);
         kg_emit_line(pointwise->text, pointwise->level,
                      "float wide%d[STAGE] __attribute__((aligned(KG_LINE)));", number);
         kg_emit_line(pointwise->text, pointwise->level, "kg_widen_%s(%s, wide%d, STAGE);",
                      kg_dtypes[kg_emit_tensor_dtype(access->tensor)].name, kg_text_string(&from),
+                     number);
+        pointwise->text->failed |= from.failed;
+        kg_text_free(&from);
+    }
+}
+
+// Reads a piece of what is only used under a condition.
+static void emit_fetched(struct kg_pointwise *pointwise, int position)
+{
+    const struct kg_nest *nest = kg_group_nest(pointwise->group, position);
+    if (kg_pointwise_sent(pointwise, position))
+        return;
+    pointwise->current = nest;
+    for (int i = 0; i < nest->access_count; i++) {
+        const struct kg_access *access = &nest->accesses[i];
+        struct kg_text from = {0};
+        if (!kg_pointwise_is_fetched(pointwise, access))
+            continue;
+        int number = kg_pointwise_number(pointwise, access);
+        print_source(&from, pointwise, access);
+        kg_emit_line(pointwise->text, pointwise->level,
+                     "%s fetched%d[STAGE] __attribute__((aligned(KG_LINE)));",
+                     kg_emit_tensor_storage(access->tensor), number);
+        kg_emit_line(pointwise->text, pointwise->level,
+                     "kg_fetch(fetched%d, %s, sizeof fetched%d);", number, kg_text_string(&from),
                      number);
         pointwise->text->failed |= from.failed;
         kg_text_free(&from);
@@ -52,15 +84,6 @@ static void emit_stage(const struct kg_pointwise *pointwise, int position)
         !kg_pointwise_is_moved(pointwise, position))
         kg_emit_line(pointwise->text, pointwise->level,
                      "float narrow%d[STAGE] __attribute__((aligned(KG_LINE)));", position);
-}
-
-// "x + i0 * x_s0 + next"
-static void print_source(struct kg_text *text, const struct kg_pointwise *pointwise,
-                         const struct kg_access *access)
-{
-    kg_emit_name(text, access->tensor->name);
-    kg_text_add(text, " + ");
-    kg_pointwise_print_offset(text, pointwise, access);
 }
 
 // Converts a piece from a tensor to `target`.
@@ -155,6 +178,8 @@ static void emit_piece(struct kg_pointwise *pointwise)
     pointwise->inner_name = "next";
     for (int i = 0; i < group->count; i++)
         emit_wide(pointwise, i);
+    for (int i = 0; i < group->count; i++)
+        emit_fetched(pointwise, i);
     pointwise->inner_name = NULL;
     for (int i = 0; i < group->count; i++)
         emit_stage(pointwise, i);

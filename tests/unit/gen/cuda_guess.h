@@ -8,7 +8,8 @@
 #include "support/sample_problem.h"
 #include "test.h"
 
-static const struct kg_device_facts facts = {.isa = "sm_90a", .units = 132, .unit = HOPPER_UNIT};
+static const struct kg_device_facts facts = {
+    .isa = "sm_90a", .units = 132, .cache = {[2] = 50 << 20, [3] = 50 << 20}, .unit = HOPPER_UNIT};
 
 // The guess for a problem, as text, and what it launches.
 static void check_guess(const char *text, const char *sizes, const char *wanted,

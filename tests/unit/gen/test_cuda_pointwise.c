@@ -143,6 +143,9 @@ static void flat(void)
     check_guess(triangle, "M=3001 N=1002 T=f16",
                 "pointwise: threads=128 vector=2 rows=2 stream=0 maxnreg=0 tile=0 last=0 flat=0",
                 &grids);
+    check_guess(triangle, "M=30001 N=1002 T=f16", // does not fit into the L2
+                "pointwise: threads=128 vector=8 rows=2 stream=0 maxnreg=0 tile=0 last=0 flat=1",
+                &grids);
     // One line anyway: vectors are whole but for the last.
     static const char one[] = "op r(x: T[N]) -> (y: T[N]) " DTYPES "{ y[n] = max(x[n], 0) }";
     check_guess(one, "N=1000001 T=f16", "pointwise: threads=128 vector=8 rows=1 stream=0 maxnreg=0",

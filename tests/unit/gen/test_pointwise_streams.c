@@ -1,5 +1,6 @@
 // Element-wise formulas on the host whose results are streamed: which are by rule, and that
-// elements gathered into streamed pieces are right, at sizes of whole pieces and of less.
+// elements gathered into streamed pieces, or read under a condition, are right, at sizes of whole
+// pieces and of less.
 
 #include "family_bench.h"
 
@@ -17,8 +18,9 @@ static const char outer[] =
 static const char from_bytes[] =
     "op r(x: u8[P, D]) -> (y: f32[P, D])\n{ y[p, d] = cast(f32, x[p, d]) }";
 
-// Caches of 1 MiB for each of two cores, and of 32 MiB for both.
-static void test_choice(void)
+// Caches of 1 MiB for each of two cores, and of 32 MiB for both; `alternate` is the machine's gain
+// by copying from several places by turns.
+static void test_choice(double alternate)
 {
     static const struct {
         const char *text, *sizes;
@@ -35,6 +37,7 @@ static void test_choice(void)
     facts.cache[2] = 1 << 20;
     facts.cache[3] = 32 << 20;
     facts.units = 2;
+    facts.alternate = alternate;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct kg_config guess;
         bench_define(&bench, cases[i].text, NULL);
@@ -48,16 +51,17 @@ static void test_choice(void)
             fprintf(stderr, "%s\nat %s: stream=%lld\n", cases[i].text, cases[i].sizes,
                     (long long)guess.value[1]);
         CHECK((guess.value[1] > 0) == cases[i].streams);
+        CHECK(guess.value[3] == (cases[i].streams && alternate > 1.1 ? 4 : 1));
         kg_problem_free(problem);
     }
 }
 
-static void test_gathered(const char *values)
+static void test_right(const char *text, const char *values)
 {
     static const char *const sizes[] = {"P=1 D=1",    "P=3 D=95", "P=9 D=1024", "P=5 D=64",
                                         "P=1 D=5000", "P=0 D=64", NULL};
     struct kg_config config;
-    bench_define(&bench, take, NULL);
+    bench_define(&bench, text, NULL);
     struct kg_problem *problem = bench_problem(&bench, "P=9 D=1024", false);
     bench_compile(&bench, problem, "pointwise", NULL);
     CHECK(kg_config_read(&bench.space, values, &config));
@@ -68,12 +72,58 @@ static void test_gathered(const char *values)
     kg_problem_free(problem);
 }
 
+// Formulas that read under a condition, and how many of these reads are done before it.
+static const struct {
+    const char *text;
+    int fetched;
+} chosen[] = {
+    {"op r(x: f32[P, D]) -> (y: f32[P, D])\n{ y[p, d] = where(d <= p, x[p, d], 0) }", 1},
+    {"op r(x: f32[P, D], z: f32[P, D], m: bool[P, D]) -> (y: f32[P, D])\n"
+     "{ y[p, d] = where(m[p, d], 2 * x[p, d], z[p, d]) + x[p, d] }",
+     2},
+    {"op r(x: bf16[P, D], m: bool[D]) -> (y: bf16[P, D])\n{ y[p, d] = where(m[d], x[p, d], -1) }",
+     1},
+    // The condition is the same for all of a row.
+    {"op r(x: f32[P, D], m: bool[P]) -> (y: f32[P, D])\n{ y[p, d] = where(m[p], x[p, d], 0) }", 0},
+    {"op r(x: f32[P, D]) -> (y: f32[P, D])\n{ y[p, d] = where(x[p, d] > 0, d + 1, p) }", 0},
+};
+
+static void test_fetched(const char *text, int expected)
+{
+    struct kg_config config;
+    struct kg_text source = {0};
+    int found = 0;
+    bench_define(&bench, text, NULL);
+    struct kg_problem *problem = bench_problem(&bench, "P=9 D=1024", false);
+    struct kg_group group = bench_group(problem);
+    const struct kg_match *match = kg_match_find(kg_target_family(&kg_target_host, "pointwise"),
+                                                 &group, &bench.device->facts, NULL);
+    CHECK(match != NULL);
+    match->family->space(match, &bench.space);
+    CHECK(kg_config_read(&bench.space, "block=1024 stream=64 tile=0 ways=1", &config));
+    CHECK(match->family->emit(match, &config, "kernel", &source));
+    for (const char *at = source.data; (at = strstr(at, " kg_fetch(fetched")); at++)
+        found++;
+    if (found != expected)
+        fprintf(stderr, "%s: %d reads before conditions\n", text, found);
+    CHECK(found == expected);
+    kg_text_free(&source);
+    kg_problem_free(problem);
+}
+
 int main(void)
 {
     bench_open(&bench);
-    test_choice();
-    test_gathered("block=1024 stream=64 tile=0 ways=4");
-    test_gathered("block=1024 stream=128 tile=0 ways=1");
+    test_choice(1.3);
+    test_choice(0.5);
+    test_choice(0); // unknown
+    test_right(take, "block=1024 stream=64 tile=0 ways=4");
+    test_right(take, "block=1024 stream=128 tile=0 ways=1");
+    for (size_t i = 0; i < sizeof chosen / sizeof chosen[0]; i++) {
+        test_fetched(chosen[i].text, chosen[i].fetched);
+        test_right(chosen[i].text, "block=1024 stream=64 tile=0 ways=1");
+        test_right(chosen[i].text, "block=1024 stream=64 tile=0 ways=4");
+    }
     bench_close(&bench);
     printf("%d checks, %d failed\n", test_checks, test_failures);
     return test_failures != 0;

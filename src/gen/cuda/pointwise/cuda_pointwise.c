@@ -331,18 +331,20 @@ static void guess_accesses(const struct kg_match *match, double elements, bool r
 // to 250 us on an H100 took 0.73 of the time of rows in shorter vectors, cold, and 0.98 at worst.
 // Where each unit has but a few hundred vectors, dividing places out took up to a tenth longer.
 // Formulas of indices then count every element's: 0.70 of the time in 9 cases, but up to 1.5 times
-// as long where rows are one axis, whose index need not be divided, and have vectors of two or
-// more.
+// as long where rows are one axis, whose index need not be divided, and have vectors of two or more
+// elements. Beyond the L2 these gain too: 0.83 to 1.00 of the time in 9 cases, cold, and 0.81 to
+// 1.03 in graphs, where 3 that fit into it took 1.13 to 1.31 times as long.
 static bool is_better_flat(const struct kg_match *match, const struct kg_cuda_pointwise_plan *plan,
                            int64_t columns, int64_t rows)
 {
     enum { LEAST_THREADS = 256 };
     const int64_t units = match->facts->units > 0 ? match->facts->units : 1;
     const struct analysis *analysis = match->analysis;
+    const bool is_near = kg_group_bytes(&match->group) <= (double)match->facts->cache[2];
     int row_axes = 0;
     for (int axis = 0; axis < plan->run; axis++)
         row_axes += !plan->merged[axis];
-    if (!analysis->simple && row_axes == 1 && columns % 2 == 0)
+    if (!analysis->simple && row_axes == 1 && columns % 2 == 0 && is_near)
         return false;
     return analysis->flat && analysis->crossing < 0 && columns % plan->vector != 0 &&
            columns * rows >= LEAST_THREADS * units * plan->vector;
