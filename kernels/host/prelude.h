@@ -63,11 +63,11 @@ KG_INLINE void kg_stream_vector(kg_vector *to, kg_vector value)
 #endif
 }
 
-// Copies bytes, even those that nobody uses.
+// Copies all bytes now, used or not.
 KG_INLINE void kg_fetch(void *to, const void *from, size_t bytes)
 {
     memcpy(to, from, bytes);
-    __asm__ volatile("" : : "r"(to) : "memory"); // or else compilers copy what is used, when it is
+    __asm__ volatile("" : : "r"(to) : "memory"); // or compilers would load only what is used
 }
 
 // Copies whole vectors past the caches; `to` is aligned to one.

@@ -27,7 +27,8 @@ struct kg_device_facts {
     int units;        // cores or SMs
     double clock;     // Hz
     double bandwidth; // bytes per second of main memory, read + write
-    double alternate; // copying piece by piece of four places over copying in order; 0: unknown
+    // Bandwidth of a copy from four places in turn, over that of one in order; 0: unknown.
+    double interleaving;
     int64_t measured; // when these numbers were: seconds since 1970; 0: they are from tables
     double flops[KG_TYPE_F64 + 1]; // by compute type, FMA counted as two
     int64_t cache[4];     // bytes: [1] L1 data per unit, [2] L2 per unit or device, [3] last level

@@ -1,5 +1,5 @@
 // The numbers of a machine that no file gives reliably: the real clock rate of its cores, the
-// bandwidth of its memory, and how much faster a core copies when it alternates between places.
+// bandwidth of its memory, and how much faster a core copies from several places in turn.
 // They are measured (about a third of a second) and kept with their date, in a file named by
 // everything they depend on, in the user's folder for caches: whatever folder the records are in,
 // the bounds of one machine are the same.
@@ -33,24 +33,24 @@
 #define SLICES 8 // of the buffers: passes short enough to fall into a quiet moment
 #define LEAST_TURNS (6 * SLICES)
 #define GRAIN 64            // blocks that a thread takes at once
-#define WAYS ((size_t)4)    // in which a core copies alternately,
+#define WAYS ((size_t)4)    // places that a core copies from in turn,
 #define PIECE ((size_t)256) // so many bytes of each at a time
 #define SECONDS_KEPT 3600.0
 #define FAR_OFF 1.25 // a kernel that moves so many times as much shows that the number is wrong
 
 struct numbers {
-    double clock;     // Hz
-    double bandwidth; // bytes per second
-    double measured;  // when: seconds since 1970
-    double seen;      // what kernels reached since, bytes per second; 0: nothing
-    double alternate; // bandwidth of copying alternately over that of copying in order
+    double clock;        // Hz
+    double bandwidth;    // bytes per second
+    double measured;     // when: seconds since 1970
+    double seen;         // what kernels reached since, bytes per second; 0: nothing
+    double interleaving; // bandwidth of interleaved copying over that of copying in order
 };
 
 // Limits that every current machine meets; numbers outside them in a file are ignored.
 static bool is_plausible(const struct numbers *numbers)
 {
     return numbers->clock > 1e8 && numbers->clock < 2e10 && numbers->bandwidth > 1e8 &&
-           numbers->bandwidth < 1e14 && numbers->alternate > 0.01 && numbers->alternate < 100;
+           numbers->bandwidth < 1e14 && numbers->interleaving > 0.01 && numbers->interleaving < 100;
 }
 
 // A chain of dependent additions, one cycle each on all relevant cores. A register is added instead
@@ -149,8 +149,8 @@ static void copy_blocks(void *user, int thread, int64_t begin, int64_t end)
     end_copying();
 }
 
-// The same in WAYS ways, as element-wise kernels do: a piece of each by turns.
-static void copy_alternately(void *user, int thread, int64_t begin, int64_t end)
+// The same from WAYS places, a piece of each in turn, as element-wise kernels do with `ways`.
+static void copy_interleaved(void *user, int thread, int64_t begin, int64_t end)
 {
     (void)thread;
     const struct stream *stream = user;
@@ -180,12 +180,13 @@ static size_t choose_bytes(const struct kg_device_facts *facts)
 static void stream_passes(struct kg_host_device *host, struct kg_host_pool *pool,
                           struct stream *stream, size_t bytes, struct numbers *numbers)
 {
-    enum { READ, COPY, ALTERNATE, PASSES };
+    enum { READ, COPY, INTERLEAVED, PASSES };
     static const struct pass {
         kg_host_pool_body *body;
         double times; // bytes moved per byte of a buffer
-    } passes[PASSES] = {
-        [READ] = {read_blocks, 1}, [COPY] = {copy_blocks, 2}, [ALTERNATE] = {copy_alternately, 2}};
+    } passes[PASSES] = {[READ] = {read_blocks, 1},
+                        [COPY] = {copy_blocks, 2},
+                        [INTERLEAVED] = {copy_interleaved, 2}};
     struct kg_device *device = &host->base;
     size_t slice = bytes / SLICES / BLOCK * BLOCK;
     double best[PASSES] = {0};
@@ -202,12 +203,12 @@ static void stream_passes(struct kg_host_device *host, struct kg_host_pool *pool
         double rate = seconds > 0 ? passes[number].times * (double)slice / seconds : 0;
         best[number] = rate > best[number] ? rate : best[number];
     }
-    numbers->alternate = best[COPY] > 0 ? best[ALTERNATE] / best[COPY] : 1;
+    numbers->interleaving = best[COPY] > 0 ? best[INTERLEAVED] / best[COPY] : 1;
     for (int number = 0; number < PASSES; number++)
         numbers->bandwidth = best[number] > numbers->bandwidth ? best[number] : numbers->bandwidth;
 }
 
-// Sets the bandwidth, unless it is higher already, and how much is gained by copying alternately.
+// Sets the bandwidth, unless it is higher already, and what interleaving gains.
 static enum kg_status measure_memory(struct kg_host_device *host, struct numbers *numbers,
                                      struct kg_error *error)
 {
@@ -234,10 +235,10 @@ static bool read_kept(const char *path, struct numbers *numbers)
     *numbers = (struct numbers){0};
     if (!kg_files_exists(path) || kg_files_read(path, 256, &text, &length, NULL) != KG_OK)
         return false;
-    bool known =
-        sscanf(text, "clock %lf bandwidth %lf measured %lf seen %lf alternate %lf", &numbers->clock,
-               &numbers->bandwidth, &numbers->measured, &numbers->seen, &numbers->alternate) == 5 &&
-        is_plausible(numbers);
+    bool known = sscanf(text, "clock %lf bandwidth %lf measured %lf seen %lf interleaving %lf",
+                        &numbers->clock, &numbers->bandwidth, &numbers->measured, &numbers->seen,
+                        &numbers->interleaving) == 5 &&
+                 is_plausible(numbers);
     free(text);
     if (!known)
         *numbers = (struct numbers){0};
@@ -247,9 +248,9 @@ static bool read_kept(const char *path, struct numbers *numbers)
 static void keep(const char *path, const struct numbers *numbers)
 {
     struct kg_text text = {0};
-    kg_text_format(&text, "clock %.6e bandwidth %.6e measured %.0f seen %.6e alternate %.3f\n",
+    kg_text_format(&text, "clock %.6e bandwidth %.6e measured %.0f seen %.6e interleaving %.3f\n",
                    numbers->clock, numbers->bandwidth, numbers->measured, numbers->seen,
-                   numbers->alternate);
+                   numbers->interleaving);
     if (!text.failed)
         // If this fails, it is measured again.
         kg_files_publish(path, text.data, text.length, NULL);
@@ -329,7 +330,7 @@ enum kg_status kg_host_measure(struct kg_host_device *host, struct kg_error *err
     kg_text_free(&path);
     facts->clock = numbers.clock;
     facts->bandwidth = numbers.bandwidth;
-    facts->alternate = numbers.alternate;
+    facts->interleaving = numbers.interleaving;
     facts->measured = (int64_t)numbers.measured;
     int busy = facts->units < host->machine.cores ? facts->units : host->machine.cores;
     for (int type = 0; type <= KG_TYPE_F64; type++)

@@ -25,8 +25,8 @@ enum { BLOCK, STREAM, TILE, WAYS, PARAMETERS };
 // Of a formula, for each byte that is moved: below it, results are streamed.
 #define MOST_CYCLES_PER_BYTE 0.07
 
-// What copying alternately has to gain on this machine: less is within what measuring it varies.
-#define LEAST_ALTERNATE 1.1
+// What interleaving has to gain on this machine: less is within the noise of measuring it.
+#define LEAST_INTERLEAVING 1.1
 
 // The axis along which some read is contiguous, other than the inner one; -1: none.
 static int crossing_axis(const struct kg_group *group)
@@ -189,8 +189,8 @@ static bool walks_in_order(const struct kg_group *group)
 // the caches, which would read the lines that they overwrite, and, where the machine gains by it,
 // items are walked alternately. One core of Zen 4, 2^20 elements of f32, beyond the caches: relu
 // 493 us, streamed 329, and 259 in four ways; sqrt 469 and 292; but exp 416 and 500, as pieces with
-// long formulas do not hide the wait. Two cores of Zen 5, which fetch ahead for one place well, in
-// the same order: relu of 2^24 elements 3380 us, 2580 and 3170; is_nan 1800, 1630 and 2480.
+// long formulas do not hide the wait. Two cores of Zen 5, whose prefetchers serve one place well,
+// in the same order: relu of 2^24 elements 3380 us, 2580 and 3170; is_nan 1800, 1630 and 2480.
 static bool waits_for_memory(const struct kg_match *match, double bytes)
 {
     const struct kg_group *group = &match->group;
@@ -284,7 +284,7 @@ static void guess(const struct kg_match *match, struct kg_config *config)
         *config = (struct kg_config){{4096, 0, 32, 1}};
     } else if (gains_by_streams(match, &traffic)) {
         config->value[STREAM] = traffic.longest >= 4 ? 64 : traffic.longest >= 2 ? 128 : 256;
-        config->value[WAYS] = match->facts->alternate > LEAST_ALTERNATE ? 4 : 1;
+        config->value[WAYS] = match->facts->interleaving > LEAST_INTERLEAVING ? 4 : 1;
     }
     while (!config->value[TILE] && config->value[BLOCK] > 1024 &&
            config->value[BLOCK] / 4 >= length)

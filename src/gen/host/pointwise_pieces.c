@@ -20,52 +20,37 @@ static void print_source(struct kg_text *text, const struct kg_pointwise *pointw
     kg_pointwise_print_offset(text, pointwise, access);
 }
 
-// Converts a piece of what is read.
-static void emit_wide(struct kg_pointwise *pointwise, int position)
+// Reads a piece into a buffer: of f16, to convert it at once, and of what is only used under a
+// condition.
+static void emit_reads(struct kg_pointwise *pointwise, int position)
 {
     const struct kg_nest *nest = kg_group_nest(pointwise->group, position);
-    if (kg_pointwise_is_moved(pointwise, position))
-        return;
     pointwise->current = nest;
     for (int i = 0; i < nest->access_count; i++) {
         const struct kg_access *access = &nest->accesses[i];
-        struct kg_text from = {0};
-        if (!kg_pointwise_is_wide(pointwise, access))
+        enum kg_dtype dtype = kg_emit_tensor_dtype(access->tensor);
+        const int number = kg_pointwise_number(pointwise, access);
+        bool wide =
+            kg_pointwise_is_wide(pointwise, access) && !kg_pointwise_is_moved(pointwise, position);
+        bool fetched =
+            kg_pointwise_is_fetched(pointwise, access) && !kg_pointwise_sent(pointwise, position);
+        struct kg_text from = {0}, name = {0};
+        if (!wide && !fetched)
             continue;
-        int number = kg_pointwise_number(pointwise, access);
         print_source(&from, pointwise, access);
-        kg_emit_line(pointwise->text, pointwise->level,
-                     "float wide%d[STAGE] __attribute__((aligned(KG_LINE)));", number);
-        kg_emit_line(pointwise->text, pointwise->level, "kg_widen_%s(%s, wide%d, STAGE);",
-                     kg_dtypes[kg_emit_tensor_dtype(access->tensor)].name, kg_text_string(&from),
-                     number);
-        pointwise->text->failed |= from.failed;
+        kg_text_format(&name, "%s%d", wide ? "wide" : "fetched", number);
+        kg_emit_line(
+            pointwise->text, pointwise->level, "%s %s[STAGE] __attribute__((aligned(KG_LINE)));",
+            wide ? "float" : kg_emit_tensor_storage(access->tensor), kg_text_string(&name));
+        if (wide)
+            kg_emit_line(pointwise->text, pointwise->level, "kg_widen_%s(%s, %s, STAGE);",
+                         kg_dtypes[dtype].name, kg_text_string(&from), kg_text_string(&name));
+        else
+            kg_emit_line(pointwise->text, pointwise->level, "kg_fetch(%s, %s, sizeof %s);",
+                         kg_text_string(&name), kg_text_string(&from), kg_text_string(&name));
+        pointwise->text->failed |= from.failed | name.failed;
         kg_text_free(&from);
-    }
-}
-
-// Reads a piece of what is only used under a condition.
-static void emit_fetched(struct kg_pointwise *pointwise, int position)
-{
-    const struct kg_nest *nest = kg_group_nest(pointwise->group, position);
-    if (kg_pointwise_sent(pointwise, position))
-        return;
-    pointwise->current = nest;
-    for (int i = 0; i < nest->access_count; i++) {
-        const struct kg_access *access = &nest->accesses[i];
-        struct kg_text from = {0};
-        if (!kg_pointwise_is_fetched(pointwise, access))
-            continue;
-        int number = kg_pointwise_number(pointwise, access);
-        print_source(&from, pointwise, access);
-        kg_emit_line(pointwise->text, pointwise->level,
-                     "%s fetched%d[STAGE] __attribute__((aligned(KG_LINE)));",
-                     kg_emit_tensor_storage(access->tensor), number);
-        kg_emit_line(pointwise->text, pointwise->level,
-                     "kg_fetch(fetched%d, %s, sizeof fetched%d);", number, kg_text_string(&from),
-                     number);
-        pointwise->text->failed |= from.failed;
-        kg_text_free(&from);
+        kg_text_free(&name);
     }
 }
 
@@ -177,9 +162,7 @@ static void emit_piece(struct kg_pointwise *pointwise)
     int leader = first_stored(group);
     pointwise->inner_name = "next";
     for (int i = 0; i < group->count; i++)
-        emit_wide(pointwise, i);
-    for (int i = 0; i < group->count; i++)
-        emit_fetched(pointwise, i);
+        emit_reads(pointwise, i);
     pointwise->inner_name = NULL;
     for (int i = 0; i < group->count; i++)
         emit_stage(pointwise, i);

@@ -104,7 +104,7 @@ static void facts_make_sense(void)
     struct kg_device *third = open_device(folder, 0);
     CHECK(again->facts.bandwidth == third->facts.bandwidth);
     CHECK(again->facts.clock == third->facts.clock);
-    CHECK(again->facts.alternate > 0 && again->facts.alternate == third->facts.alternate);
+    CHECK(again->facts.interleaving > 0 && again->facts.interleaving == third->facts.interleaving);
     kg_device_close(again);
     kg_device_close(third);
     kg_device_close(device);
@@ -136,8 +136,8 @@ static double open_bandwidth(double noted)
 
 static void bandwidth_only_grows(void)
 {
-    static const char low[] = "clock 2e9 bandwidth 2e8 measured %lld seen 0 alternate 1\n";
-    static const char high[] = "clock 2e9 bandwidth 9e13 measured %lld seen 0 alternate 1\n";
+    static const char low[] = "clock 2e9 bandwidth 2e8 measured %lld seen 0 interleaving 1\n";
+    static const char high[] = "clock 2e9 bandwidth 9e13 measured %lld seen 0 interleaving 1\n";
     open_bandwidth(0);
     write_numbers(low, 5);
     CHECK(open_bandwidth(0) == 2e8); // it was measured just now
@@ -163,7 +163,7 @@ static void bandwidth_only_grows(void)
 // Wherever compiled objects are kept, one machine has one bandwidth.
 static void one_for_all_folders(void)
 {
-    static const char noted[] = "clock 2e9 bandwidth 3e8 measured %lld seen 0 alternate 1\n";
+    static const char noted[] = "clock 2e9 bandwidth 3e8 measured %lld seen 0 interleaving 1\n";
     char other[] = "/tmp/kg-test-other-XXXXXX";
     open_bandwidth(0);
     write_numbers(noted, 5);

@@ -130,7 +130,7 @@ static void emit(const struct kg_family *family, const char *text, const char *s
 {
     static const struct kg_device_facts facts = {.isa = "x86-64",
                                                  .units = 2,
-                                                 .alternate = 1.3,
+                                                 .interleaving = 1.3,
                                                  .vector_bytes = 64,
                                                  .cache = {0, 32768, 1 << 20, 32 << 20}};
     struct made made = make(text, sizes);

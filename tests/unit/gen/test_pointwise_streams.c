@@ -18,9 +18,9 @@ static const char outer[] =
 static const char from_bytes[] =
     "op r(x: u8[P, D]) -> (y: f32[P, D])\n{ y[p, d] = cast(f32, x[p, d]) }";
 
-// Caches of 1 MiB for each of two cores, and of 32 MiB for both; `alternate` is the machine's gain
-// by copying from several places by turns.
-static void test_choice(double alternate)
+// Caches of 1 MiB for each of two cores, and of 32 MiB for both; `interleaving` is what the
+// machine gains by copying from several places in turn.
+static void test_choice(double interleaving)
 {
     static const struct {
         const char *text, *sizes;
@@ -37,7 +37,7 @@ static void test_choice(double alternate)
     facts.cache[2] = 1 << 20;
     facts.cache[3] = 32 << 20;
     facts.units = 2;
-    facts.alternate = alternate;
+    facts.interleaving = interleaving;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct kg_config guess;
         bench_define(&bench, cases[i].text, NULL);
@@ -51,7 +51,7 @@ static void test_choice(double alternate)
             fprintf(stderr, "%s\nat %s: stream=%lld\n", cases[i].text, cases[i].sizes,
                     (long long)guess.value[1]);
         CHECK((guess.value[1] > 0) == cases[i].streams);
-        CHECK(guess.value[3] == (cases[i].streams && alternate > 1.1 ? 4 : 1));
+        CHECK(guess.value[3] == (cases[i].streams && interleaving > 1.1 ? 4 : 1));
         kg_problem_free(problem);
     }
 }
