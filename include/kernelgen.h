@@ -286,7 +286,7 @@ KG_API enum kg_status kg_plan_execute(const struct kg_plan *plan, void *const *t
 // computes its launches, which takes some microseconds for each kernel, and those of the last 64
 // sets of sizes are kept. (A CUDA graph that captured an execution uses what is kept.)
 // KG_ERROR_SHAPE if the definition does not allow these sizes, KG_ERROR_UNSUPPORTED if the plan is
-// of strided tensors.
+// of strided tensors, or its kernels count in 32 bits and these sizes need more.
 KG_API enum kg_status kg_plan_execute_sized(const struct kg_plan *plan, const int64_t *sizes,
                                             int count, void *const *tensors, void *stream);
 // kg_plan_execute for callers of tvm-ffi is exported as __tvm_ffi_kernelgen_execute: its arguments

@@ -139,7 +139,7 @@ static const struct {
     {"reduce", kg_cuda_reduce_work, &kg_cuda_reduce_times},
     {"pointwise", kg_cuda_pointwise_work, &kg_cuda_pointwise_times},
     {"scan", kg_cuda_scan_work, &kg_cuda_scan_times},
-    {"direct", kg_cuda_direct_work, &kg_cuda_pointwise_times},
+    {"direct", kg_cuda_direct_work, &kg_cuda_direct_times},
 };
 enum { FAMILIES = sizeof families / sizeof *families };
 // Constants by family.
@@ -445,7 +445,7 @@ int main(int count, char **arguments)
     report("fitted to every other race: those", &even, EVEN, false);
     report("the races held out", &even, ODD, false);
     report("fitted to all", &times, ALL, show);
-    for (int f = 0; f < FAMILIES - 1; f++) {
+    for (int f = 0; f < FAMILIES; f++) {
         printf("kg_cuda_%s_times:\n", families[f].name);
         for (int i = 0; i < CONSTANTS; i++)
             printf("    .%s = %.3g,\n", constants[i].name, *constant_of(&times.of[f], i));

@@ -111,7 +111,7 @@ KG_INLINE void kg_contract_mma(const JOB &job, char *scratch)
         kg_mma_clear(sums);
         kg_mma_main_loop<TILE, kg_mma_readers<TILE, JOB::K_MAJOR_A, JOB::K_MAJOR_B>>(
             sums, feeds, kg_shared_address(shared));
-        kg_mma_invalidate(sums);
+        kg_mma_invalidate(sums, task.stop - task.k);
         if constexpr (CLUSTER && SPLIT > 1)
             kg_mma_epilogue_cluster<TILE, SPLIT>(job, sums, task, shared);
         else

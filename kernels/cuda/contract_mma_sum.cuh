@@ -3,7 +3,8 @@
 template <class TILE>
 struct kg_mma_sums {
     float at[TILE::m_tiles][TILE::n_tiles][4];
-    uint32_t least; // of split operands, see kg_mma_note_smallest
+    uint32_t least; // the smallest number of split operands, see kg_mma_note_range
+    float largest;  // their largest magnitude
 };
 
 template <class TILE>
@@ -17,6 +18,7 @@ KG_INLINE void kg_mma_clear(kg_mma_sums<TILE> &sums)
             for (int i = 0; i < 4; i++)
                 sums.at[r][c][i] = 0;
     sums.least = 0xffffffff;
+    sums.largest = 0;
 }
 
 // The fragments of both operands for one K step of the warp.
@@ -26,40 +28,48 @@ struct kg_mma_fragments {
 };
 
 // Keeps the smallest magnitude other than 0, as twice the bits less 1: in that encoding 0 is the
-// largest.
-KG_INLINE void kg_mma_note_smallest(uint32_t &least, uint32_t word)
+// largest. And the largest magnitude.
+template <class TILE>
+KG_INLINE void kg_mma_note_range(kg_mma_sums<TILE> &sums, uint32_t word)
 {
     const uint32_t size = word + word - 1;
-    least = size < least ? size : least;
+    sums.least = size < sums.least ? size : sums.least;
+    sums.largest = fmaxf(sums.largest, fabsf(kg_from_bits_f32(word)));
 }
 
 template <class TILE>
-KG_INLINE void kg_mma_note_smallest(kg_mma_sums<TILE> &sums,
-                                    const kg_mma_fragments<TILE> &fragments)
+KG_INLINE void kg_mma_note_range(kg_mma_sums<TILE> &sums, const kg_mma_fragments<TILE> &fragments)
 {
     if constexpr (TILE::tensor::terms > 1) {
 #pragma unroll
         for (int i = 0; i < TILE::m_tiles * 4; i++)
-            kg_mma_note_smallest(sums.least, fragments.a[i / 4][i % 4]);
+            kg_mma_note_range(sums, fragments.a[i / 4][i % 4]);
 #pragma unroll
         for (int i = 0; i < TILE::n_tiles * 2; i++)
-            kg_mma_note_smallest(sums.least, fragments.b[i / 4][i % 4]);
+            kg_mma_note_range(sums, fragments.b[i / 4][i % 4]);
     }
 }
 
-// If a number is below 2^-100, its second term may lose bits. Then all sums of the warp are set to
+// The second term of a number below 2^-100 may lose up to 2^-126, in each of `steps` products with
+// the other operand's numbers. A sum that is 2^26 times as large is not affected; others are set to
 // NaN, so that the epilogue recomputes them.
 template <class TILE>
-KG_INLINE void kg_mma_invalidate(kg_mma_sums<TILE> &sums)
+KG_INLINE void kg_mma_invalidate(kg_mma_sums<TILE> &sums, int64_t steps)
 {
     constexpr uint32_t enough = 2u * (127 - 100) << 23;
+    constexpr float small = 7.8886091e-31f; // 2^-100
     if constexpr (TILE::tensor::terms > 1) {
         if (!__any_sync(0xffffffff, sums.least < enough))
             return;
+        float least = (float)steps * small * sums.largest;
 #pragma unroll
-        for (int i = 0; i < TILE::m_tiles * TILE::n_tiles * 4; i++)
-            sums.at[i / (TILE::n_tiles * 4)][i / 4 % TILE::n_tiles][i % 4] =
-                kg_from_bits_f32(0x7fffffff);
+        for (int lanes = 16; lanes > 0; lanes /= 2)
+            least = fmaxf(least, __shfl_xor_sync(0xffffffff, least, lanes));
+#pragma unroll
+        for (int i = 0; i < TILE::m_tiles * TILE::n_tiles * 4; i++) {
+            float &sum = sums.at[i / (TILE::n_tiles * 4)][i / 4 % TILE::n_tiles][i % 4];
+            sum = fabsf(sum) >= least ? sum : kg_from_bits_f32(0x7fffffff);
+        }
     }
 }
 
@@ -255,7 +265,7 @@ KG_INLINE void kg_mma_main_loop(kg_mma_sums<TILE> &total, FEEDS &feeds, uint32_t
             }
             if (has_tile)
                 feeds.fetch_a(step);
-            kg_mma_note_smallest(total, fragments[0]);
+            kg_mma_note_range(total, fragments[0]);
             kg_mma_multiply<0, m_tiles / 2>(total, fragments[0]);
             if (has_tile) {
                 feeds.put_a(step, next);

@@ -6,7 +6,8 @@
 #include "gen/choice.h"
 
 // Compiled and loaded. Works for every problem of the same instance whose `contiguous` is the same
-// (kernels take sizes and strides as arguments), not only for the one it was made from.
+// (kernels take sizes and strides as arguments), not only for the one it was made from, but for
+// sizes that need 64 bits where the source counts in 32: preparing these is refused.
 struct kg_built {
     struct kg_device *device;
     struct kg_choice choice;

@@ -45,6 +45,34 @@ static int64_t number_of(const struct kg_problem *problem, const struct kg_argum
     }
 }
 
+static bool counts_in_int(const struct kg_nest *nest)
+{
+    double outputs = 1, reduced = 1;
+    for (int axis = 0; axis < nest->axis_count; axis++)
+        *(axis < nest->output_axes ? &outputs : &reduced) *= (double)nest->extent[axis];
+    return outputs <= INT32_MAX / 2 && reduced <= INT32_MAX / 2;
+}
+
+// Whether a kernel is right at the problem's sizes. Sources depend on sizes only where these are so
+// large that 32 bits no longer count the elements of axes: see kg_cuda_axes.
+static bool is_source_of(const struct kg_built *built, int position, const struct kg_match *match)
+{
+    struct kg_choice choice = built->choice;
+    struct kg_text ours = {0}, theirs = {0};
+    bool counts = true;
+    for (int i = 0; i < match->group.count; i++)
+        counts &= counts_in_int(kg_group_nest(&match->group, i));
+    if (counts)
+        return true;
+    choice.matches[position] = match;
+    bool is_same = kg_choice_source(&built->choice, position, "kernel", &ours) &&
+                   kg_choice_source(&choice, position, "kernel", &theirs) &&
+                   strcmp(kg_text_string(&ours), kg_text_string(&theirs)) == 0;
+    kg_text_free(&ours);
+    kg_text_free(&theirs);
+    return is_same;
+}
+
 // The launch arguments of a kernel with grids.
 static enum kg_status prepare_grids(const struct kg_built *built, const struct kg_problem *problem,
                                     int position, const struct step *like, struct step *step,
@@ -55,6 +83,9 @@ static enum kg_status prepare_grids(const struct kg_built *built, const struct k
     const struct kg_match *match = kg_match_again(built->choice.matches[position], problem);
     if (!match)
         return kg_error_memory(error, "a kernel's launch");
+    if (!is_source_of(built, position, match))
+        return kg_error_set(error, KG_ERROR_UNSUPPORTED,
+                            "the plan's kernels count in 32 bits: these sizes need their own plan");
     match->family->grids(match, &built->choice.configs[position], &step->grids);
     int count = like ? like->argument_count : kg_group_arguments(&match->group, list);
     step->argument_count = count;

@@ -311,6 +311,17 @@ static void grids(const struct kg_match *match, const struct kg_config *config,
     grids->grids[1] = narrow ? grid : none;
 }
 
+// How often a thread comes to its innermost loop: compilers do not load ahead from one time to the
+// next, but where lengths are constants, as those of most windows are.
+static double restarts_of(const struct kg_nest *nest)
+{
+    double restarts = 1;
+    for (int axis = nest->output_axes; axis + 1 < nest->axis_count; axis++)
+        if (nest->axes[axis]->end->kind != KG_EXPR_NUMBER)
+            restarts *= (double)nest->extent[axis];
+    return restarts;
+}
+
 // What a thread reads for its element it reads one by one; of neighbours that read the same, or
 // lines of memory that several read, caches give all but the first.
 int kg_cuda_direct_work(const struct kg_match *match, const struct kg_config *config,
@@ -318,6 +329,7 @@ int kg_cuda_direct_work(const struct kg_match *match, const struct kg_config *co
 {
     const struct kg_group *group = &match->group;
     enum { AHEAD = 4, REGISTERS_USED = 32 }; // loads that compilers put before their first use
+    enum { PLACE_STEPS = 8 };                // to compare places, and choose one
     const struct kg_nest *nest = kg_group_nest(group, 0);
     double items = (double)items_of(nest), bytes = 0;
     struct kg_grids launch;
@@ -334,7 +346,7 @@ int kg_cuda_direct_work(const struct kg_match *match, const struct kg_config *co
     work->bytes = kg_cuda_memory_bytes(group);
     if (nest->iterations * bytes > work->bytes)
         work->again = nest->iterations * bytes - work->bytes;
-    work->trips = 1;
+    work->trips = restarts_of(nest);
     work->near_trips = turns > AHEAD ? turns / AHEAD - 1 : 0;
     for (int a = 0; a < nest->access_count; a++)
         kg_cuda_memory_access(work, turns * of_thread,
@@ -342,17 +354,22 @@ int kg_cuda_direct_work(const struct kg_match *match, const struct kg_config *co
     kg_cuda_memory_access(work, of_thread,
                           kg_dtypes[kg_emit_tensor_dtype(nest->output)].bits / 8.0);
     kg_cuda_memory_compute(work, group, 0, nest->iterations, turns * of_thread);
+    if (nest->class == KG_CLASS_REDUCE && kg_reduces[nest->reduce].is_argument)
+        work->steps += turns * of_thread * PLACE_STEPS;
     return 1;
 }
 
 static double expected(const struct kg_match *match, const struct kg_config *config)
 {
-    // But for windows nothing was measured of it: where another family is expected to take about as
-    // long, that one.
+    // What the model does not know: loads of neighbouring threads that lie apart, and sums whose
+    // rows' loads wait for each other.
+    static const double unsure[KG_CLASS_COUNT] = {
+        [KG_CLASS_POINTWISE] = 1.2, [KG_CLASS_GATHER] = 1.2,   [KG_CLASS_REDUCE] = 1.4,
+        [KG_CLASS_SCAN] = 1,        [KG_CLASS_CONTRACT] = 1.2, [KG_CLASS_WINDOW] = 1,
+    };
     const struct kg_nest *nest = match->analysis;
-    const double unsure = nest->class == KG_CLASS_WINDOW ? 1 : 2;
-    return unsure *
-           kg_cuda_memory_expected(kg_cuda_direct_work, &kg_cuda_reduce_times, match, config);
+    return unsure[nest->class] *
+           kg_cuda_memory_expected(kg_cuda_direct_work, &kg_cuda_direct_times, match, config);
 }
 
 const struct kg_family kg_cuda_direct = {

@@ -271,6 +271,70 @@ int64_t kg_power_of_two(int64_t value)
     return power;
 }
 
+// The type that counts the elements of axes.
+static const char *count_type(const struct kg_nest *nest, const int *axes, int count)
+{
+    double elements = 1;
+    for (int i = 0; i < count; i++)
+        elements *= (double)nest->extent[axes[i]];
+    return elements <= INT32_MAX / 2 ? "int" : "int64_t";
+}
+
+static int list_axes(int axes[KG_MAX_INDICES], int first, int last)
+{
+    int count = 0;
+    for (int axis = first; axis <= last; axis++)
+        axes[count++] = axis;
+    return count;
+}
+
+void kg_cuda_axes(struct kg_code *code, const struct kg_nest *nest, const int *axes, int count,
+                  const char *rest, const char *linear)
+{
+    const char *type = count_type(nest, axes, count);
+    if (count > 1)
+        kg_code_line(code, "%s %s = (%s)(%s);", type, rest, type, linear);
+    for (int i = count - 1; i >= 0; i--) {
+        const struct kg_index *axis = nest->axes[axes[i]];
+        kg_code_begin(code);
+        kg_text_format(code->text, "const int64_t i%d = ", axes[i]);
+        if (!kg_axes_from_zero(axis)) {
+            kg_emit_axis_begin(code->text, axis);
+            kg_text_add(code->text, " + ");
+        }
+        if (i > 0) {
+            kg_text_format(code->text, "kg_take(&%s, ", rest);
+            kg_axes_extent(code->text, axis);
+            kg_text_add(code->text, ")");
+        } else {
+            kg_text_add(code->text, count > 1 ? rest : linear);
+        }
+        kg_text_add(code->text, ";");
+        kg_code_end(code);
+    }
+}
+
+void kg_cuda_axes_between(struct kg_code *code, const struct kg_nest *nest, int first, int last,
+                          const char *rest, const char *linear)
+{
+    int axes[KG_MAX_INDICES];
+    kg_cuda_axes(code, nest, axes, list_axes(axes, first, last), rest, linear);
+}
+
+void kg_cuda_run_axes(struct kg_code *code, const struct kg_nest *nest, int first, int run,
+                      int last, const char *linear, const char *lane)
+{
+    int axes[KG_MAX_INDICES];
+    const char *type = count_type(nest, axes, list_axes(axes, first, last));
+    if (first == run) {
+        kg_code_line(code, "const int64_t i%d = %s%s;", last, linear, lane);
+        return;
+    }
+    kg_code_line(code, "%s more = (%s)(%s);", type, type, linear);
+    kg_code_line(code, "const int64_t i%d = kg_take(&more, length)%s;", last, lane);
+    kg_cuda_axes_between(code, nest, first, run - 1, "rest", "more");
+}
+
 bool kg_cuda_fits_int(const struct kg_group *group)
 {
     struct kg_needs needs;

@@ -45,6 +45,19 @@ void kg_cuda_start_early(const struct kg_group *group, const struct kg_device_fa
 // A whole kernel that has nothing to do.
 void kg_cuda_nothing(struct kg_code *code, const struct kg_group *group, const char *entry);
 
+// Declares the axes as the digits of a linear index, which `rest` names while they are found. In 32
+// bits where these count all elements, and those of a tile beyond them: such divisions have no
+// branches, so compilers divide once for all elements of a line, and load several at a time.
+void kg_cuda_axes(struct kg_code *code, const struct kg_nest *nest, const int *axes, int count,
+                  const char *rest, const char *linear);
+// The axes from `first` to `last`.
+void kg_cuda_axes_between(struct kg_code *code, const struct kg_nest *nest, int first, int last,
+                          const char *rest, const char *linear);
+// The same where those from `run` on are gone through as one, of `length` elements: its index, plus
+// `lane`, is that of the last one.
+void kg_cuda_run_axes(struct kg_code *code, const struct kg_nest *nest, int first, int run,
+                      int last, const char *linear, const char *lane);
+
 // Whether 32 bits count the elements of all tensors, gaps between them included.
 bool kg_cuda_fits_int(const struct kg_group *group);
 // False, with the reason, for groups that no kernel for CUDA can take.

@@ -189,6 +189,12 @@ void kg_cuda_memory_access(struct kg_cuda_memory_work *work, double times, doubl
     work->moved += times * touched;
 }
 
+void kg_cuda_memory_divide(struct kg_cuda_memory_work *work, double times, int digits)
+{
+    enum { DIVISION = 25 }; // instructions, in 32 bits
+    work->steps += times * digits * DIVISION;
+}
+
 void kg_cuda_rule_try_evicting(struct kg_cuda_rule *rule, int parameter, int64_t value,
                                double bytes)
 {

@@ -105,3 +105,30 @@ const struct kg_cuda_memory_times kg_cuda_scan_times = {
     .tail = 0.659,
     .sharp = 6.54,
 };
+
+// By the same, to tests/data/h100_direct.txt.
+const struct kg_cuda_memory_times kg_cuda_direct_times = {
+    .launch = 3.35e-06,
+    .next = 1e-06,
+    .dispatch = 1.207e-9,
+    .start = 2.03e-07,
+    .trip = 0.18,
+    .near = 0.00166,
+    .meeting = 8.85e-07,
+    .clusters = 5e-07,
+    .access = 4.62e-11,
+    .moved = 5.82e-11,
+    .step = 9.78e-12,
+    .spilled = 2.06e-09,
+    .special = 2.58e-10,
+    .serial = 6.45e-09,
+    .memory = 0.895,
+    .segment = 0.122,
+    .streamed = 1.055,
+    .cached = 6.23,
+    .edges = 2.2,
+    .drain = 0.00718,
+    .uneven = 0.000168,
+    .tail = 4.8,
+    .sharp = 26.6,
+};

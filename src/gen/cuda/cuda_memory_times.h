@@ -33,6 +33,6 @@ struct kg_cuda_memory_times {
 
 // By family, whose code differs in what an access costs besides.
 extern const struct kg_cuda_memory_times kg_cuda_rowwise_times, kg_cuda_reduce_times,
-    kg_cuda_pointwise_times, kg_cuda_scan_times;
+    kg_cuda_pointwise_times, kg_cuda_scan_times, kg_cuda_direct_times;
 
 #endif

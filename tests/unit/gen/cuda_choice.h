@@ -17,6 +17,7 @@ static inline void describe_gpu(const char *handle, const char *isa)
     CHECK(gpu != NULL);
     facts = (struct kg_device_facts){.units = gpu->sms,
                                      .bandwidth = gpu->bandwidth,
+                                     .latency = gpu->sm->latency * 1e-9,
                                      .shared_bytes = gpu->sm->shared_opt_in,
                                      .cache = {[2] = gpu->l2_bytes},
                                      .unit = HOPPER_UNIT};

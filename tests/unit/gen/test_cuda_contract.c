@@ -61,8 +61,8 @@ static void test_takers(void)
     check_choice("nn", "T=f64 M=256 N=256 K=64", "contract/tile: tile_m=32 tile_n=32 tile_k=32");
     check_choice("nn", "T=f64 M=128 N=128 K=65536",
                  "contract/tile: tile_m=32 tile_n=32 tile_k=32 split_k=16");
-    check_choice("nn", "M=0 N=5 K=7", "contract/thin: ");
-    check_choice("nn", "M=5 N=5 K=0", "contract/thin: ");
+    check_choice("nn", "M=0 N=5 K=7", "direct: ");
+    check_choice("nn", "M=5 N=5 K=0", "direct: ");
     check_choice("nn", "T=f64 M=4096 N=4096 K=4096",
                  "contract/tile: tile_m=64 tile_n=64 tile_k=16");
     check_choice("nt", "T=f16 M=1 N=4096 K=4096", "contract/thin: tile_m=1 tile_n=4 tile_k=2048");

@@ -137,7 +137,8 @@ static void what_the_rule_takes(void)
         check_rule(ops[i], "M=8192 N=8192 K=8192 T=f32", true);
         check_rule(ops[i], "M=4097 N=4095 K=4100 T=f32", true);
         check_rule(ops[i], "M=4096 N=4096 K=4096 T=f64", false);
-        check_rule(ops[i], "M=256 N=256 K=256 T=f32", false);
+        check_rule(ops[i], "M=256 N=256 K=256 T=f32", true);
+        check_rule(ops[i], "M=256 N=256 K=64 T=f32", false);
         check_rule(ops[i], "M=16 N=8192 K=8192 T=f32", false);
         check_rule(ops[i], "M=8192 N=1 K=8192 T=f32", false);
     }

@@ -77,7 +77,7 @@ static void test_takers(void)
     // Blocks that share columns: single elements where these are read in a few launches' time.
     check_choice("columns", "P=32768 D=64",
                  "reduce: column=1 threads=256 vector=1 unroll=16 split=132 cluster=0");
-    check_choice("columns", "P=1048576 D=64", "reduce: column=1 threads=128 vector=4");
+    check_choice("columns", "P=1048576 D=64", "reduce: column=1 threads=256 vector=4");
     check_choice("part", "P=64 D=64", "direct:");
     check_choice("constant", "P=4", "reduce:"); // more terms than any tensor has elements
     check_choice("centred", "P=64 D=4096", "rowwise*2:");

@@ -55,6 +55,7 @@ struct kg_cuda_contract_plan {
 struct kg_cuda_contract_cost_terms {
     int blocks_per_sm;
     double multiply_seconds; // of an SM, for one stage of one tile
+    double stage_latency;    // of a block alone on its SM: a stage takes at least as long
     double copy_factor;      // time to fill a stage, as a multiple of the usual one
     bool folds_in_cluster;   // the K slices of a tile are blocks of a cluster, which adds them up
     double reread_factor;    // time to read data again, as a multiple of the usual one; 0: as 1

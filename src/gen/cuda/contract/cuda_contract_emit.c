@@ -107,30 +107,10 @@ void kg_contract_emit_axes(struct kg_contract_writer *writer, enum kg_contract_r
                            const char *position)
 {
     const struct kg_contract *contract = &writer->plan->contract;
-    struct kg_code *code = writer->code;
-    int count = contract->axis_count[part];
-    if (count > 1)
-        kg_code_line(code, "int64_t at%d = %s;", part, position);
-    for (int i = count - 1; i >= 0; i--) {
-        const struct kg_index *axis = contract->nest->axes[contract->axes[part][i]];
-        kg_code_begin(code);
-        kg_text_format(code->text, "const int64_t i%d = ", contract->axes[part][i]);
-        if (!kg_axes_from_zero(axis)) {
-            kg_emit_axis_begin(code->text, axis);
-            kg_text_add(code->text, " + ");
-        }
-        if (count == 1) {
-            kg_text_add(code->text, position);
-        } else if (i == 0) {
-            kg_text_format(code->text, "at%d", part);
-        } else {
-            kg_text_format(code->text, "kg_take(&at%d, ", part);
-            kg_axes_extent(code->text, axis);
-            kg_text_add(code->text, ")");
-        }
-        kg_text_add(code->text, ";");
-        kg_code_end(code);
-    }
+    char rest[8];
+    snprintf(rest, sizeof rest, "at%d", part);
+    kg_cuda_axes(writer->code, contract->nest, contract->axes[part], contract->axis_count[part],
+                 rest, position);
 }
 
 static void emit_counts(struct kg_contract_writer *writer)

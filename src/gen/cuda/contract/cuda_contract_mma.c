@@ -316,7 +316,9 @@ static const struct {
     double unaligned; // factor on copies of lines that are not aligned to 128 bytes,
     double narrow;    // not to 16 bytes,
     double registers; // not to 4 bytes: these go through registers
-} measured = {0.55, 0.32, 119e9, 2.26, 3.61, 12.5};
+    double f32_step;  // latency of a K step: its loads, splits and products wait in turn
+    double each_step; // and where elements are read one by one, at places that are computed
+} measured = {0.55, 0.32, 119e9, 2.26, 3.61, 12.5, 0.28e-6, 0.5e-6};
 
 // The factor on copies that the alignment of lines costs.
 static double copy_factor(const struct kg_cuda_contract_plan *plan)
@@ -340,10 +342,14 @@ static struct kg_cuda_contract_cost_terms cost_terms(const struct kg_cuda_contra
     double read = (double)warps.count * (warps.rows + warps.columns) * plan->config.tile_k *
                   size_of(plan) / measured.shared;
     double multiply = kg_cuda_contract_stage_seconds(plan, rate(plan), share);
+    double step = dtype_of(plan) == KG_F32 ? measured.f32_step : 0;
+    if (!has_strides(plan, 0) || !has_strides(plan, 1))
+        step += measured.each_step;
     return (struct kg_cuda_contract_cost_terms){
         .blocks_per_sm = kg_cuda_contract_blocks_per_sm(plan, threads_of(plan), registers_of(plan),
                                                         shared_bytes(plan)),
         .multiply_seconds = multiply > 0 && multiply < read ? read : multiply,
+        .stage_latency = step * plan->config.tile_k * size_of(plan) / 32,
         .copy_factor = copy_factor(plan),
         .folds_in_cluster = is_cluster(plan),
     };

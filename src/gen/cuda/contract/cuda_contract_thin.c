@@ -164,6 +164,7 @@ static void list(struct kg_cuda_contract_plan *plan, struct kg_cuda_contract_lis
 static struct kg_cuda_contract_cost_terms cost_terms(const struct kg_cuda_contract_plan *plan)
 {
     const double usual = 0.3, quantised = 0.03; // shares of the rate: elements of 4 bits are slow
+    const double computed = 1.5e-6; // to compute the places of a stage's elements and load these
     struct shape shape = shape_of(plan);
     int64_t shared =
         (int64_t)shape.groups * plan->config.tile_m * plan->config.tile_n * value_bytes(plan);
@@ -172,6 +173,7 @@ static struct kg_cuda_contract_cost_terms cost_terms(const struct kg_cuda_contra
             kg_cuda_contract_blocks_per_sm(plan, shape.threads, registers_of(plan, &shape), shared),
         .multiply_seconds = kg_cuda_contract_stage_seconds(
             plan, rate(plan), plan->scaled[large_operand(plan)].element ? quantised : usual),
+        .stage_latency = plan->plain[0] && plan->plain[1] ? 0 : computed,
         .copy_factor = 1,
     };
 }

@@ -9,6 +9,8 @@
 #include "gen/shared/bound.h"
 #include "gen/shared/emit.h"
 
+#include <math.h>
+
 double kg_cuda_contract_stage_seconds(const struct kg_cuda_contract_plan *plan, double rate,
                                       double share)
 {
@@ -115,7 +117,8 @@ static double units_seconds(const struct kg_cuda_contract_plan *plan,
     double latency_bound =
         (delay + fit->busy_stages * cost_terms->multiply_seconds) / plan->config.stages;
     double busy = (double)of_unit * stage;
-    double one = (double)of_block * (stage > latency_bound ? stage : latency_bound);
+    double least = fmax(latency_bound, cost_terms->stage_latency);
+    double one = (double)of_block * fmax(stage, least);
     busy += fit->exposed_latency * (double)steps * latency_bound;
     double finish = fit->tile_end +
                     fit->tile_store * plan->config.tile_m * plan->config.tile_n / (128.0 * 128.0);

@@ -64,33 +64,15 @@ void kg_cuda_reduce_product(struct kg_cuda_reduce_writer *writer, const char *na
 void kg_cuda_reduce_axes(struct kg_cuda_reduce_writer *writer, int first, int last,
                          const char *from)
 {
-    struct kg_code *code = &writer->code;
-    if (first > last)
-        return;
-    if (first < last)
-        kg_code_line(code, "int64_t rest = %s;", from);
-    for (int axis = last; axis > first; axis--) {
-        kg_code_begin(code);
-        kg_text_format(code->text, "const int64_t i%d = kg_take(&rest, ", axis);
-        kg_axes_extent(code->text, writer->plan->nest->axes[axis]);
-        kg_text_add(code->text, ");");
-        kg_code_end(code);
-    }
-    kg_code_line(code, "const int64_t i%d = %s;", first, first < last ? "rest" : from);
+    kg_cuda_axes_between(&writer->code, writer->plan->nest, first, last, "rest", from);
 }
 
 // Declares the axes that vectors move along, of the element `from` + `lane` more.
 static void emit_run_axes(struct kg_cuda_reduce_writer *writer, const char *from, const char *lane)
 {
     const struct kg_cuda_reduce_plan *plan = writer->plan;
-    struct kg_code *code = &writer->code;
-    if (plan->column || plan->run == plan->outputs) {
-        kg_code_line(code, "const int64_t i%d = %s%s;", plan->last, from, lane);
-        return;
-    }
-    kg_code_line(code, "int64_t more = %s;", from);
-    kg_code_line(code, "const int64_t i%d = kg_take(&more, length)%s;", plan->last, lane);
-    kg_cuda_reduce_axes(writer, plan->outputs, plan->run - 1, "more");
+    kg_cuda_run_axes(&writer->code, plan->nest, plan->column ? plan->run : plan->outputs, plan->run,
+                     plan->last, from, lane);
 }
 
 // Opens the loop over the elements of a vector, and declares their axes.

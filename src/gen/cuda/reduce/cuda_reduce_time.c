@@ -73,6 +73,8 @@ static void describe_reading(const struct kg_cuda_reduce_plan *plan, bool whole,
                           bytes * (singly ? 1 : plan->vector));
     // Places are compared, and chosen, beside values.
     work->steps = found * SINGLE_STEPS + (plan->fold.is_argument ? elements * PLACE_STEPS : 0);
+    if (plan->column)
+        kg_cuda_memory_divide(work, vectors, plan->nest->axis_count - 1 - plan->outputs);
     for (int i = 0; i <= plan->k; i++)
         kg_cuda_memory_compute(work, plan->group, i, plan->nest->iterations, elements);
     if (plan->fold.is_float_sum)

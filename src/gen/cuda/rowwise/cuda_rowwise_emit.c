@@ -245,7 +245,7 @@ static void emit_rows(struct kg_cuda_rowwise_writer *writer)
     else if (writer->plan->cluster == 1)
         kg_code_line(code, "const int64_t row = begin;");
     if (!several)
-        kg_axes_split(code, row->shape, 0, row->rows - 1, "row");
+        kg_cuda_axes_between(code, row->shape, 0, row->rows - 1, "rest", "row");
     kg_cuda_rowwise_loads(writer);
     // Before others send here, and while the first loads are on their way.
     if (writer->plan->cluster > 1) {

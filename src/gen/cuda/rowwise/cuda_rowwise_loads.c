@@ -25,14 +25,7 @@ void kg_cuda_rowwise_extent(struct kg_code *code, const struct kg_cuda_rowwise_w
 void kg_cuda_rowwise_axes(struct kg_cuda_rowwise_writer *writer, const char *from)
 {
     const struct kg_rowwise_plan *row = writer->row;
-    struct kg_code *code = &writer->code;
-    if (!kg_cuda_rowwise_has_outer(writer)) {
-        kg_code_line(code, "const int64_t i%d = %s;", row->last, from);
-        return;
-    }
-    kg_code_line(code, "int64_t more = %s;", from);
-    kg_code_line(code, "const int64_t i%d = kg_take(&more, length);", row->last);
-    kg_axes_split(code, row->shape, row->rows, row->run - 1, "more");
+    kg_cuda_run_axes(&writer->code, row->shape, row->rows, row->run, row->last, from, "");
 }
 
 void kg_cuda_rowwise_lanes(struct kg_cuda_rowwise_writer *writer)
@@ -44,14 +37,11 @@ void kg_cuda_rowwise_lanes(struct kg_cuda_rowwise_writer *writer)
     kg_code_line(code, "const int64_t column = first + lane * step;");
     kg_code_line(code, "if (!WHOLE && column >= columns)");
     kg_code_line(code, "    break;");
-    if (!kg_cuda_rowwise_has_outer(writer)) {
+    if (kg_cuda_rowwise_has_outer(writer))
+        kg_cuda_run_axes(code, row->shape, row->rows, row->run, row->last, "WHOLE ? first : column",
+                         " + (WHOLE ? lane : 0)");
+    else
         kg_code_line(code, "const int64_t i%d = column;", row->last);
-        return;
-    }
-    kg_code_line(code, "int64_t more = WHOLE ? first : column;");
-    kg_code_line(code, "const int64_t i%d = kg_take(&more, length) + (WHOLE ? lane : 0);",
-                 row->last);
-    kg_axes_split(code, row->shape, row->rows, row->run - 1, "more");
 }
 
 bool kg_cuda_rowwise_several(const struct kg_cuda_rowwise_plan *plan)
@@ -70,7 +60,7 @@ void kg_cuda_rowwise_open_rows(struct kg_cuda_rowwise_writer *writer, bool with_
     if (!with_axes)
         return;
     kg_code_line(code, "const int64_t row = kg_min_i64(begin + nth, rows - 1);");
-    kg_axes_split(code, row->shape, 0, row->rows - 1, "row");
+    kg_cuda_axes_between(code, row->shape, 0, row->rows - 1, "rest", "row");
 }
 
 void kg_cuda_rowwise_close_rows(struct kg_cuda_rowwise_writer *writer)

@@ -130,6 +130,7 @@ static void add_plain_reads(const struct kg_cuda_rowwise_plan *plan, const struc
     const struct kg_rowwise_plan *row = &plan->row;
     const struct kg_problem *problem = row->group->problem;
     struct kg_cuda_streams streams;
+    bool any = false;
     kg_cuda_streams_make(row, &streams);
     for (int i = 0; i < row->group->count; i++) {
         const struct kg_nest *nest = kg_group_nest(row->group, i);
@@ -144,8 +145,12 @@ static void add_plain_reads(const struct kg_cuda_rowwise_plan *plan, const struc
             kg_cuda_memory_access(work, share->all * share->vector * rows_of(plan), bytes);
             if (stride > 1)
                 work->bytes += (stride - 1) * bytes * (double)layout->elements;
+            any = true;
         }
     }
+    if (any)
+        kg_cuda_memory_divide(work, share->all * share->vector * rows_of(plan),
+                              row->run - row->rows);
 }
 
 static void add_statements(const struct kg_cuda_rowwise_plan *plan, const struct share *share,
