@@ -207,8 +207,31 @@ static void compile_choices(struct bench *bench)
     }
 }
 
+// Drawn choices may fail: those that cannot be built and run once take no part in a race.
+static void leave_out_failures(struct bench *bench)
+{
+    int kept = 0;
+    for (int i = 0; i < bench->count; i++) {
+        struct kg_timing timing;
+        enum kg_status status = KG_ERROR_UNSUPPORTED;
+        if (bench->built[i])
+            status = kg_test_rig_race(bench->rig, &bench->built[i], 1, false, &timing, &error);
+        if (status == KG_ERROR_FAULT)
+            stop("timing");
+        if (status == KG_OK) {
+            bench->items[kept] = bench->items[i];
+            bench->built[kept++] = bench->built[i];
+        } else {
+            kg_built_free(bench->built[i]);
+        }
+    }
+    bench->count = kept;
+}
+
 static void time_choices(struct bench *bench)
 {
+    if (bench->draws > 0 && bench->races > 0)
+        leave_out_failures(bench);
     int count = bench->count;
     bench->timings = need((size_t)count * (size_t)(bench->races + 1), sizeof *bench->timings);
     for (int i = 0; i < count && bench->races == 0; i++) {
@@ -420,8 +443,6 @@ int main(int argc, char **argv)
         else
             return fail_usage();
     }
-    if (bench.draws > 0 && bench.races > 0) // choices that fail could not be part of a race
-        return fail_usage();
     if (argc - at < 4 || bench.races < 0 || bench.races > MAX_RACES ||
         !kg_protocol_read(protocol, &bench.search.protocol))
         return fail_usage();

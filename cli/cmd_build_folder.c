@@ -25,7 +25,7 @@ struct order {
 
 // How the ops ended, by exit status.
 struct ends {
-    int met, slow, refused, failed;
+    int met, slow, refused, interrupted, failed;
     enum cli_exit worst;
 };
 
@@ -241,6 +241,7 @@ static void last_line(FILE *messages, char *line, size_t size)
         if (next[0])
             snprintf(line, size, "%s", next);
     }
+    kg_text_make_printable(line); // compilers quote what they were given
 }
 
 static void show(const struct folder *folder, const struct order *order, enum cli_exit end,
@@ -282,7 +283,9 @@ static void note_end(struct ends *ends, enum cli_exit end)
     ends->met += end == CLI_DONE;
     ends->slow += end == CLI_SLOW;
     ends->refused += end == CLI_REFUSED;
-    ends->failed += end != CLI_DONE && end != CLI_SLOW && end != CLI_REFUSED;
+    ends->interrupted += end == CLI_INTERRUPTED;
+    ends->failed +=
+        end != CLI_DONE && end != CLI_SLOW && end != CLI_REFUSED && end != CLI_INTERRUPTED;
 }
 
 static void finish(struct folder *folder, struct builder *builder, int state)
@@ -293,7 +296,7 @@ static void finish(struct folder *folder, struct builder *builder, int state)
     json_t *answer = json_loadf(builder->answer, 0, NULL);
     if (!json_is_object(answer)) {
         json_decref(answer);
-        answer = json_pack("{s:s%}", "error", message, strlen(message));
+        answer = json_pack("{s:s}", "error", message);
     }
     enum cli_exit end = WIFEXITED(state) ? (enum cli_exit)WEXITSTATUS(state) : CLI_MISSING;
     folder->done++;
@@ -351,8 +354,11 @@ static void show_summary(const struct folder *folder, double seconds)
 {
     const struct ends *ends = &folder->ends;
     cli_progress_clear();
-    printf("%d ops in %.0f s: %d met their goals, %d slower, %d refused, %d not built\n",
+    printf("%d ops in %.0f s: %d met their goals, %d slower, %d refused, %d not built",
            folder->done, seconds, ends->met, ends->slow, ends->refused, ends->failed);
+    if (ends->interrupted > 0)
+        printf(", %d interrupted", ends->interrupted);
+    printf("\n");
 }
 
 static void show_json(const struct folder *folder, double seconds)

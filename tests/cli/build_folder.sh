@@ -34,7 +34,7 @@ cat >compiler <<'CC'
 #!/bin/sh
 for word; do
     case $word in
-    *.c) grep -q twice "$word" && { echo "compiler: not today" >&2; exit 1; } ;;
+    *.c) grep -q twice "$word" && { printf 'compiler: \377 not today\n' >&2; exit 1; } ;;
     esac
 done
 exec cc "$@"
@@ -44,6 +44,12 @@ rm -rf "$KERNELGEN_HOME"
 CC=$PWD/compiler kernelgen build ops --device host --rigor estimate 2>&1 | figures |
     sed -E 's/the compiler .*/the compiler .../'
 echo "exit ${PIPESTATUS[0]}"
+CC=$PWD/compiler kernelgen build ops --device host --rigor estimate --json >all.json 2>/dev/null
+python3 - <<'PY'
+import json
+for op in json.load(open("all.json"))["ops"]:
+    print(op["op"], op["exit"], op.get("error", "").split(" ")[-3:])
+PY
 
 echo "-- what is refused, before anything is built"
 mkdir none
@@ -74,4 +80,4 @@ while [ ! -e hangs ] && kill -0 $! 2>/dev/null; do sleep 0.02; done
 kill -INT $!
 wait $!
 echo "exit $?"
-figures <out | sed -E 's/, .*//'
+figures <out | sed -E 's/ goals, .*, / goals, ..., /'

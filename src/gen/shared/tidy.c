@@ -348,21 +348,25 @@ void kg_gen_drop_repeats(struct kg_text *source, size_t from)
 
 // Lines
 
-// Breaks long lines at blanks; continuation lines are indented by four more.
+// Breaks long lines at blanks; continuation lines are indented by four more, and a comment goes on
+// as one.
 static void wrap_line(struct kg_text *out, const char *from, const char *to)
 {
     size_t indent = indentation(from, to) + 4;
     const char *code = from + indent - 4;
     bool plain = code < to && *code != '#' && !starts_with(code, to, "//") && to[-1] != '\\';
-    for (size_t limit = COLUMNS; plain && (size_t)(to - from) > limit; limit = COLUMNS - indent) {
+    const char *comment = memmem(from, (size_t)(to - from), "//", 2), *go_on = "";
+    for (size_t limit = COLUMNS; plain && (size_t)(to - from) > limit;
+         limit = COLUMNS - indent - strlen(go_on)) {
         const char *blank = from + limit;
         const char *least = from + (limit == COLUMNS ? indent : 1);
         while (blank > least && *blank != ' ')
             blank--;
         if (blank <= least)
             break;
+        go_on = comment && comment < blank ? "// " : "";
         kg_text_add_bytes(out, from, (size_t)(blank - from));
-        kg_text_format(out, "\n%*s", (int)indent, "");
+        kg_text_format(out, "\n%*s%s", (int)indent, "", go_on);
         from = blank + 1;
     }
     kg_text_add_bytes(out, from, (size_t)(to - from));
