@@ -21,6 +21,8 @@ except ImportError:  # no CPython with the limited C API
 
 # An op makes plans of their own for so many shapes; further ones run on the plan of the nearest shape.
 OWN_PLANS = 8
+# Elements of a tensor: plans of fewer may count in 32 bits, and be refused for more.
+COUNTED = 2**30
 
 
 def _never() -> bool:
@@ -278,7 +280,8 @@ class Op:
     def _own_plans(self, problem: Problem) -> int:
         """How many shapes get plans of their own; 0: all."""
         is_contiguous = all(tensor.strides == arrays.contiguous_strides(tensor.shape) for tensor in problem.tensors)
-        if self._dynamic is False or not is_contiguous:
+        is_large = any(math.prod(tensor.shape) > COUNTED for tensor in problem.tensors)
+        if self._dynamic is False or not is_contiguous or is_large:
             return 0
         return 1 if self._dynamic else OWN_PLANS
 

@@ -183,6 +183,14 @@ class Keeping(unittest.TestCase):
         few = shapes[:3]
         self.assertEqual(len(self.plans(kernelgen.op("softmax.kg", "softmax", dynamic=False), few)), 3)
 
+    def test_large_tensors_have_plans_of_their_own(self):
+        shapes = [(4, 25), (2, 50), (1, 101), (1, 102)]  # the last two are large
+        counted, operators.COUNTED = operators.COUNTED, 100
+        try:
+            self.assertEqual(len(self.plans(kernelgen.op("softmax.kg", "softmax", dynamic=True), shapes)), 3)
+        finally:
+            operators.COUNTED = counted
+
     def test_threads(self):
         op = kernelgen.op("softmax.kg", "softmax", dynamic=True)
         failures = []
