@@ -262,6 +262,11 @@ static void what_is_launched(void)
     CHECK(grids.scratch == (size_t)4 * 16 * 4096 * 4);
     grids = launches("runs", "M=16 N=4100 K=4096 T=f16", SMALL_TILE " split_k=1");
     CHECK(grids.grids[0].blocks[0] == 0 && grids.grids[1].blocks[0] == 33);
+    // Four elements of a row are loaded at once.
+    grids = launches("runs", "M=16 N=4096 K=4100 T=f16", SMALL_TILE " split_k=1");
+    CHECK(grids.grids[0].blocks[0] == 32 && grids.grids[1].blocks[0] == 0);
+    grids = launches("runs", "M=16 N=4096 K=4102 T=f16", SMALL_TILE " split_k=1");
+    CHECK(grids.grids[0].blocks[0] == 0 && grids.grids[1].blocks[0] == 32);
 }
 
 // ---- The rule ----

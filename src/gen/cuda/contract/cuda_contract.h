@@ -230,6 +230,9 @@ void kg_cuda_contract_read_operands(struct kg_cuda_contract_plan *plan);
 // Whether an operand that is an array can be read in aligned 16-byte vectors, as far as strides and
 // sizes tell: no row (or column) ends within a vector.
 bool kg_cuda_contract_is_whole(const struct kg_cuda_contract_plan *plan, int operand);
+// The same of vectors of `vector` elements.
+bool kg_cuda_contract_is_whole_in(const struct kg_cuda_contract_plan *plan, int operand,
+                                  int vector);
 // The dtype of the operand's elements in memory.
 enum kg_dtype kg_cuda_contract_dtype(const struct kg_cuda_contract_plan *plan, int operand);
 

@@ -59,6 +59,13 @@ enum kg_dtype kg_cuda_contract_dtype(const struct kg_cuda_contract_plan *plan, i
 // are aligned if the last subscript is that axis alone and no other subscript depends on it.
 bool kg_cuda_contract_is_whole(const struct kg_cuda_contract_plan *plan, int operand)
 {
+    const struct kg_access *access = plan->plain[operand];
+    return kg_cuda_contract_is_whole_in(
+        plan, operand, ACCESS / (kg_dtypes[kg_emit_tensor_dtype(access->tensor)].bits / 8));
+}
+
+bool kg_cuda_contract_is_whole_in(const struct kg_cuda_contract_plan *plan, int operand, int vector)
+{
     const struct kg_contract *contract = &plan->contract;
     const struct kg_access *access = plan->plain[operand];
     enum kg_contract_role part = plan->k_major[operand] ? KG_CONTRACT_K
@@ -68,7 +75,6 @@ bool kg_cuda_contract_is_whole(const struct kg_cuda_contract_plan *plan, int ope
     if (last < 0 || count == 0)
         return false;
     int axis = contract->axes[part][count - 1];
-    int vector = ACCESS / (kg_dtypes[kg_emit_tensor_dtype(access->tensor)].bits / 8);
     const struct kg_expr *subscript = access->map[last].subscript;
     if (subscript->kind != KG_EXPR_INDEX || subscript->index->id != axis ||
         !kg_axes_from_zero(contract->nest->axes[axis]) ||

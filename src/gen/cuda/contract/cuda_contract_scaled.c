@@ -7,7 +7,10 @@
 #include "gen/families.h"
 #include "gen/shared/bound.h"
 
+#include <math.h>
+
 enum { WARP = 32, STEP = 16, LINES = 8 }; // rows of an instruction, and lanes side by side
+enum { OF_LANE = 4 };                     // K indices of a step that a lane has
 enum { MAX_BLOCKS = 1 << 30, MAX_WARPS = 16 };
 
 // ---- The shape of a block ----
@@ -126,12 +129,13 @@ static const struct {
     double reread;    // share of the time to read everything that each further row of tiles takes
     double exposed;   // share of what is shorter that does not overlap
     double single;    // factor where elements are loaded one by one
-} measured = {6.2e-6, 4.7e-6, 0.6e-6, 0.53, 33e9, 1.75, 16, 0.34, 0.17, 20};
+    double each;      // from such an element to the next one of its lane
+} measured = {6.2e-6, 4.7e-6, 0.6e-6, 0.53, 33e9, 1.75, 16, 0.34, 0.17, 20, 85e-9};
 
 // The time of an SM to convert and multiply everything it has, if its warps are never idle.
 static double busy_seconds(const struct kg_cuda_contract_plan *plan, int64_t of_unit, double steps)
 {
-    enum { QUARTERS = 4, OF_LANE = 4 }; // K indices of a lane
+    enum { QUARTERS = 4 };
     double clock = plan->facts->clock > 0 ? plan->facts->clock : 1e9;
     int rows = plan->config.tile_m / LINES, columns = lane_columns(plan);
     double issued = OF_LANE * columns * measured.issued * kg_cuda_scaled_conversion(plan) +
@@ -146,7 +150,7 @@ static bool is_whole(const struct kg_cuda_contract_plan *plan)
 {
     int rows = 1 - kg_cuda_scaled_weights(plan);
     return kg_cuda_scaled_is_whole(plan, plan->config.words) && plan->k_major[rows] &&
-           kg_cuda_contract_is_whole(plan, rows);
+           kg_cuda_contract_is_whole_in(plan, rows, OF_LANE);
 }
 
 static double seconds(const struct kg_cuda_contract_plan *plan)
@@ -174,8 +178,11 @@ static double seconds(const struct kg_cuda_contract_plan *plan)
     double memory =
         bytes / (facts->bandwidth * measured.bandwidth) * (1 + measured.reread * (tiles - 1));
     double busy = busy_seconds(plan, of_unit, steps);
-    if (!is_whole(plan))
-        unit *= measured.single, busy *= measured.single;
+    if (!is_whole(plan)) {
+        double turns = ceil((double)of_unit / (double)resident) * ceil(steps / plan->config.warps);
+        unit *= measured.single;
+        busy = fmax(busy * measured.single, turns * OF_LANE * lane_columns(plan) * measured.each);
+    }
     double longest = unit > memory ? unit : memory;
     longest = busy > longest ? busy : longest;
     double sum = measured.launch + longest + measured.exposed * (unit + memory + busy - longest);
