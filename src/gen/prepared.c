@@ -45,28 +45,33 @@ static int64_t number_of(const struct kg_problem *problem, const struct kg_argum
     }
 }
 
-static bool counts_in_int(const struct kg_nest *nest)
+// Whether 32 bits count the elements of the axes [first, last), and of a tile beyond them. A single
+// axis is not divided into digits.
+static bool counts_in_int(const struct kg_nest *nest, int first, int last)
 {
-    double outputs = 1, reduced = 1;
-    for (int axis = 0; axis < nest->axis_count; axis++)
-        *(axis < nest->output_axes ? &outputs : &reduced) *= (double)nest->extent[axis];
-    return outputs <= INT32_MAX / 2 && reduced <= INT32_MAX / 2;
+    double elements = 1;
+    for (int axis = first; axis < last; axis++)
+        elements *= (double)nest->extent[axis];
+    return last - first < 2 || elements <= INT32_MAX / 2;
 }
 
 // Whether a kernel is right at the problem's sizes. Sources depend on sizes only where these are so
 // large that 32 bits no longer count the elements of axes: see kg_cuda_axes.
 static bool is_source_of(const struct kg_built *built, int position, const struct kg_match *match)
 {
-    struct kg_choice choice = built->choice;
+    const struct kg_match *own = built->choice.matches[position];
+    const struct kg_config *config = &built->choice.configs[position];
     struct kg_text ours = {0}, theirs = {0};
     bool counts = true;
-    for (int i = 0; i < match->group.count; i++)
-        counts &= counts_in_int(kg_group_nest(&match->group, i));
+    for (int i = 0; i < match->group.count; i++) {
+        const struct kg_nest *nest = kg_group_nest(&match->group, i);
+        counts &= counts_in_int(nest, 0, nest->output_axes) &&
+                  counts_in_int(nest, nest->output_axes, nest->axis_count);
+    }
     if (counts)
         return true;
-    choice.matches[position] = match;
-    bool is_same = kg_choice_source(&built->choice, position, "kernel", &ours) &&
-                   kg_choice_source(&choice, position, "kernel", &theirs) &&
+    bool is_same = own->family->emit(own, config, "kernel", &ours) &&
+                   match->family->emit(match, config, "kernel", &theirs) &&
                    strcmp(kg_text_string(&ours), kg_text_string(&theirs)) == 0;
     kg_text_free(&ours);
     kg_text_free(&theirs);

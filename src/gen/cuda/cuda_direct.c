@@ -329,7 +329,7 @@ int kg_cuda_direct_work(const struct kg_match *match, const struct kg_config *co
 {
     const struct kg_group *group = &match->group;
     enum { AHEAD = 4, REGISTERS_USED = 32 }; // loads that compilers put before their first use
-    enum { PLACE_STEPS = 8 };                // to compare places, and choose one
+    enum { PLACE_STEPS = 8 };                // to compare places, and choose one; not fitted
     const struct kg_nest *nest = kg_group_nest(group, 0);
     double items = (double)items_of(nest), bytes = 0;
     struct kg_grids launch;
@@ -361,8 +361,8 @@ int kg_cuda_direct_work(const struct kg_match *match, const struct kg_config *co
 
 static double expected(const struct kg_match *match, const struct kg_config *config)
 {
-    // What the model does not know: loads of neighbouring threads that lie apart, and sums whose
-    // rows' loads wait for each other.
+    // Factors by which the model may be too low, since it does not know of neighbouring threads
+    // that load from different lines, nor of reductions whose loads wait for each other.
     static const double unsure[KG_CLASS_COUNT] = {
         [KG_CLASS_POINTWISE] = 1.2, [KG_CLASS_GATHER] = 1.2,   [KG_CLASS_REDUCE] = 1.4,
         [KG_CLASS_SCAN] = 1,        [KG_CLASS_CONTRACT] = 1.2, [KG_CLASS_WINDOW] = 1,

@@ -52,7 +52,7 @@ void kg_cuda_memory_compute(struct kg_cuda_memory_work *work, const struct kg_gr
                             int position, double elements, double times);
 // Counts `times` loads or stores of a thread, each of `bytes` that lie side by side.
 void kg_cuda_memory_access(struct kg_cuda_memory_work *work, double times, double bytes);
-// `times` finds the place of an element by `digits` divisions.
+// The instructions that find the places of `times` elements, by `digits` divisions each.
 void kg_cuda_memory_divide(struct kg_cuda_memory_work *work, double times, int digits);
 
 // Works of a config, at most KG_MAX_GRIDS; their number.
