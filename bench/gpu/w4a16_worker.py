@@ -32,7 +32,8 @@ class Weights(Products):
         self.bias = None
         self.beside = {"zero": zeros, "w8_zero": zeros, "offset": offsets,
                        "column_offset": offsets[0]}.get(shape.mode)
-        self.inputs = [self.x, self.packed, scales if shape.run else scales[0]]
+        weights = self.in_panels(k, n) if shape.packed else self.packed
+        self.inputs = [self.x, weights, scales if shape.run else scales[0]]
         self.inputs += [] if self.beside is None else [self.beside]
         if "lines" in shape.mode:
             self.inputs[2] = scales.t().contiguous()
@@ -54,6 +55,17 @@ class Weights(Products):
             dtype = torch.uint8 if self.shape.mode == "w8_zero" else torch.int8
             return torch.randint(0, 256, (lines, length), device="cuda").to(torch.uint8).view(dtype)
         return torch.randint(0, 256, (lines, length // 2), dtype=torch.uint8, device="cuda")
+
+    def in_panels(self, k, n):
+        """Of each panel of 64 rows and 16 columns the bytes that docs/packed.md lays out."""
+        codes = torch.stack((self.packed & 15, self.packed >> 4), -1).view(k, n)
+        tall, wide = -(-k // 64), -(-n // 16)
+        padded = torch.zeros(tall * 64, wide * 16, dtype=torch.uint8, device="cuda")
+        padded[:k, :n] = codes
+        # Rows are 16 * step + 8 * upper + 2 * t + odd, columns 2 * g + right.
+        parts = padded.view(tall, 4, 2, 4, 2, wide, 8, 2)
+        ordered = parts.permute(0, 5, 6, 3, 1, 4, 2, 7).reshape(tall, wide, 512, 2)
+        return ordered[..., 0] | ordered[..., 1] << 4
 
     def allowed(self, name):
         """Peers multiply weights that were rounded to 16 bits."""

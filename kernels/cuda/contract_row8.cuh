@@ -32,13 +32,15 @@ KG_INLINE kg_tile_task kg_tile_task_of(const JOB &job, int64_t number, int64_t t
 
 // ---- Sums of a row ----
 
-// One sum without tensor cores, by a whole warp: no term of a number overflows here.
+// One sum without tensor cores, by a whole warp: no term of a number overflows here. Only arrays
+// are read several steps at a time: formulas would take the registers of the rest of the kernel.
 template <class JOB>
 KG_INLINE float kg_sum_recompute(const JOB &job, int64_t item, int64_t row, int64_t column,
                                  int64_t k, int64_t stop)
 {
+    constexpr int steps = JOB::PLAIN_A && JOB::PLAIN_B ? 4 : 1;
     float sum = 0;
-#pragma unroll 4
+#pragma unroll steps
     for (k += threadIdx.x % 32; k < stop; k += 32)
         sum = __fmaf_rn(job.a(item, row, k), job.b(item, k, column), sum);
     return kg_warp_fold<kg_fold_sum_f32>(sum);

@@ -11,7 +11,9 @@
 //
 // A consumer has 128 columns, a warp 32 of these. Lane 4 * r + t has the four from 4 * r on, which
 // are a word of weights at one K index, or half of one: in the two instructions of a K step they
-// are rows r and r + 8 of the warp's 16. (The weights are the struct of contract_scaled.cuh.)
+// are rows r and r + 8 of the warp's 16. Of packed weights, docs/packed.md, an instruction has a
+// panel of each warp, and the lane columns 2 * r and 2 * r + 1 of both. (The weights are the struct
+// of contract_scaled.cuh.)
 //
 // With few rows a block has two pairs of consumers, so that one converts while the other one waits.
 // They take units of K steps by turns, and the second pair gives its sums to the first.
@@ -29,11 +31,15 @@ KG_INLINE float kg_tall_inverse(float s)
     return __fmaf_rn(inverse, __fmaf_rn(-s, inverse, 1.0f), inverse);
 }
 
-// Two bytes from shared memory, or four.
+// A byte from shared memory, two, or four.
 template <int BYTES>
 KG_INLINE uint32_t kg_tall_load_shared(uint32_t address)
 {
     uint32_t word;
+    if constexpr (BYTES == 1) {
+        asm volatile("ld.shared.u8 %0, [%1];" : "=r"(word) : "r"(address) : "memory");
+        return word;
+    }
     if constexpr (BYTES == 2) {
         uint16_t half;
         asm volatile("ld.shared.u16 %0, [%1];" : "=h"(half) : "r"(address) : "memory");
@@ -43,7 +49,7 @@ KG_INLINE uint32_t kg_tall_load_shared(uint32_t address)
     return word;
 }
 
-// What a lane knows of its four columns.
+// What a lane knows of its four columns, of which Block::adjacent are.
 template <class Block, class WEIGHTS>
 struct kg_tall_lane {
     // Scales that are not f16 may be so far apart that sums in units of one underflow in units of
@@ -54,8 +60,9 @@ struct kg_tall_lane {
     int depth;
     uint32_t place; // of the first column in the tile
     uint32_t biases[4];
-    float unit[4];                        // the latest scales that are not 0
-    uint32_t kept = 0xffffffff;           // elements of a quad whose scale is not 0
+    float unit[4]; // the latest scales that are not 0
+    // Elements of a quad whose scale is not 0; of panels, of either one's.
+    uint32_t kept[2] = {0xffffffff, 0xffffffff};
     bool leaves_out = false;              // of floats: some lane of the warp has others
     float least = INFINITY, greatest = 0; // of all scales
     float offset[4] = {0, 0, 0, 0};       // what is added to elements of the run, scaled
@@ -77,14 +84,24 @@ struct kg_tall_lane {
         for (int i = 0; i < 4; i++)
             unit[i] = 1;
     }
+    // The column of element `i` of the lane's.
+    KG_METHOD int64_t column_of(int i) const
+    {
+        return kg_min_i64(column + i / 2 * Block::apart + i % 2, last);
+    }
     // Four 16-bit elements of a line of a stage.
     KG_METHOD void load_four(uint16_t (&to)[4], uint32_t line) const
     {
         uint32_t pairs[2];
-        asm volatile("ld.shared.v2.u32 {%0, %1}, [%2];"
-                     : "=r"(pairs[0]), "=r"(pairs[1])
-                     : "r"(line + place * 2)
-                     : "memory");
+        if constexpr (Block::panels) {
+            pairs[0] = kg_tall_load_shared<4>(line + place * 2);
+            pairs[1] = kg_tall_load_shared<4>(line + (place + Block::apart) * 2);
+        } else {
+            asm volatile("ld.shared.v2.u32 {%0, %1}, [%2];"
+                         : "=r"(pairs[0]), "=r"(pairs[1])
+                         : "r"(line + place * 2)
+                         : "memory");
+        }
 #pragma unroll
         for (int i = 0; i < 4; i++)
             to[i] = (uint16_t)(pairs[i / 2] >> i % 2 * 16);
@@ -100,8 +117,7 @@ struct kg_tall_lane {
         } else {
 #pragma unroll
             for (int i = 0; i < 4; i++)
-                scales[i] = looks_ahead ? next_scales[i]
-                                        : weights.scale(item, k, kg_min_i64(column + i, last));
+                scales[i] = looks_ahead ? next_scales[i] : weights.scale(item, k, column_of(i));
         }
     }
     // Offsets of columns with these scales.
@@ -116,16 +132,21 @@ struct kg_tall_lane {
         } else if constexpr (WEIGHTS::HAS_OFFSET) {
 #pragma unroll
             for (int i = 0; i < 4; i++)
-                offset[i] = looks_ahead ? next_offsets[i]
-                                        : weights.offset(item, k, kg_min_i64(column + i, last));
+                offset[i] = looks_ahead ? next_offsets[i] : weights.offset(item, k, column_of(i));
         }
     }
     KG_METHOD void load_zeros(int (&zeros)[4], uint32_t address, int run, int k) const
     {
         if constexpr (Block::stages_zeros) {
             constexpr int bits = WEIGHTS::ZERO_BITS;
-            const uint32_t word = kg_tall_load_shared<bits / 2>(
-                address + Block::zeros_at + (run * Block::columns + place) * bits / 8);
+            const uint32_t from =
+                address + Block::zeros_at + (run * Block::columns + place) * bits / 8;
+            uint32_t word;
+            if constexpr (Block::panels)
+                word = kg_tall_load_shared<bits / 4>(from) |
+                       kg_tall_load_shared<bits / 4>(from + Block::apart * bits / 8) << bits * 2;
+            else
+                word = kg_tall_load_shared<bits / 2>(from);
 #pragma unroll
             for (int i = 0; i < 4; i++)
                 zeros[i] = (int)((word >> i * bits & ((1u << bits) - 1)) ^ WEIGHTS::ZERO_FLIP) -
@@ -133,8 +154,7 @@ struct kg_tall_lane {
         } else {
 #pragma unroll
             for (int i = 0; i < 4; i++)
-                zeros[i] = looks_ahead ? next_zeros[i]
-                                       : weights.zero(item, k, kg_min_i64(column + i, last));
+                zeros[i] = looks_ahead ? next_zeros[i] : weights.zero(item, k, column_of(i));
         }
     }
     // Loads those of the run of K index `k`, which is taken next.
@@ -144,7 +164,7 @@ struct kg_tall_lane {
             k = k < depth ? k : depth - 1;
 #pragma unroll
             for (int i = 0; i < 4; i++) {
-                const int64_t at = kg_min_i64(column + i, last);
+                const int64_t at = column_of(i);
                 next_scales[i] = weights.scale(item, k, at);
                 next_zeros[i] = weights.zero(item, k, at);
                 next_offsets[i] = weights.offset(item, k, at);
@@ -166,13 +186,17 @@ struct kg_tall_lane {
         if constexpr (Block::has_runs) {
             float scales[4];
             load_scales(scales, address, run, k);
-            kept = 0xffffffff;
+            kept[0] = kept[1] = 0xffffffff;
 #pragma unroll
             for (int i = 0; i < 4; i++) {
                 const bool is_left_out = scales[i] == 0;
+                const int panel = Block::panels ? i / 2 : 0, at = Block::panels ? i % 2 : i;
+                uint32_t elements = Block::number::kept_of(at);
+                if constexpr (Block::panels)
+                    elements |= Block::number::kept_of(at + 2);
                 masks[i] = is_left_out ? 0 : Block::number::line_mask;
                 const float scale = is_left_out ? unit[i] : scales[i];
-                kept = is_left_out ? kept & ~Block::number::kept_of(i) : kept;
+                kept[panel] = is_left_out ? kept[panel] & ~elements : kept[panel];
                 if constexpr (!WEIGHTS::ONE_ZERO)
                     zeros[i] = is_left_out && !Block::lines ? Block::number::middle
                                : is_left_out                ? 0
@@ -192,7 +216,7 @@ struct kg_tall_lane {
             }
             load_offsets(scales, address, run, k);
             if constexpr (Block::number::has_specials)
-                leaves_out = __any_sync(0xffffffff, ~kept);
+                leaves_out = __any_sync(0xffffffff, ~kept[0]);
         } else {
             load_scales(unit, address, run, k);
             load_offsets(unit, address, run, k);
@@ -334,7 +358,7 @@ struct kg_tall_words {
     {
         typedef typename Block::number number;
         constexpr uint32_t zero = WEIGHTS::ZERO;
-        const uint32_t *biases = lane.biases, kept = lane.kept;
+        const uint32_t *biases = lane.biases, kept = lane.kept[0];
         asm volatile("" : "+r"(words[0]), "+r"(words[1]), "+r"(words[2]), "+r"(words[3]));
         auto first = number::quad_of(words[0], words[1], halves);
         auto second = number::quad_of(words[2], words[3], halves);
@@ -411,13 +435,53 @@ struct kg_tall_lines {
     }
 };
 
-template <class Block, bool LINES>
+// The same of packed weights: a lane's words of two panels, which are operands of the two
+// instructions as they are.
+template <class Block>
+struct kg_tall_panels {
+    static constexpr int count = 2; // of a step
+    uint32_t place;
+    KG_METHOD explicit kg_tall_panels(int column) // the first of the lane's
+        : place(Block::row_bytes + column / 32 * 1024 + threadIdx.x % 32 * 16)
+    {
+    }
+    KG_METHOD void load(uint32_t (&to)[count], uint32_t address, int step) const
+    {
+        to[0] = kg_tall_load_shared<4>(address + place + step * 4);
+        to[1] = kg_tall_load_shared<4>(address + place + 512 + step * 4);
+    }
+    template <class WEIGHTS>
+    KG_METHOD void convert(kg_tall_left &to, uint32_t (&words)[count],
+                           const kg_tall_lane<Block, WEIGHTS> &lane) const
+    {
+        typedef typename Block::number number;
+        constexpr uint32_t zero = WEIGHTS::ZERO;
+        asm volatile("" : "+r"(words[0]), "+r"(words[1]));
+#pragma unroll
+        for (int i = 0; i < 2; i++) {
+            const uint32_t first = lane.biases[i * 2], second = lane.biases[i * 2 + 1];
+            uint32_t quad = words[i];
+            if constexpr (Block::has_runs)
+                quad = number::template leave_out<zero>(quad, lane.kept[i]);
+            to[i][0] = number::template pair_of<0>(quad, first);
+            to[i][1] = number::template pair_of<1>(quad, second);
+            to[i][2] = number::template pair_of<2>(quad, first);
+            to[i][3] = number::template pair_of<3>(quad, second);
+        }
+    }
+};
+
+template <class Block, bool LINES, bool PANELS>
 struct kg_tall_source {
     typedef kg_tall_words<Block> type;
 };
 template <class Block>
-struct kg_tall_source<Block, true> {
+struct kg_tall_source<Block, true, false> {
     typedef kg_tall_lines<Block> type;
+};
+template <class Block>
+struct kg_tall_source<Block, false, true> {
+    typedef kg_tall_panels<Block> type;
 };
 
 // ---- Sums of rows ----
@@ -525,7 +589,7 @@ struct kg_tall_loop {
     const kg_tall_shared &shared;
     kg_tall_place<Block> &at; // of what is read next
     kg_tall_lane<Block, WEIGHTS> &lane;
-    typedef typename kg_tall_source<Block, Block::lines>::type source;
+    typedef typename kg_tall_source<Block, Block::lines, Block::panels>::type source;
     const source places;
     // Addresses: of the stage that is multiplied and of the one that is read next; of the barriers
     // that say that the former is free, and the one before it.
@@ -791,28 +855,36 @@ KG_INLINE void kg_tall_add_pair(kg_tall_sums<Block> &sums, float4 *exchange, int
 
 // ---- The epilogue ----
 
-// The four columns of a lane, `from` on, in row `number` of those that it has in the tile.
+// Adjacent columns of a lane: the only ones, or one or the other of two runs, in row `number` of
+// those that it has in the tile.
 template <class Block>
-KG_INLINE kg_row_sums<4> kg_tall_row(const kg_tall_sums<Block> &sums, int number)
+KG_INLINE kg_row_sums<Block::adjacent> kg_tall_row(const kg_tall_sums<Block> &sums, int number,
+                                                   int run)
 {
     const int at = number / 2 * 4 + number % 2;
-    return {{sums.at[0][at], sums.at[0][at + 2], sums.at[1][at], sums.at[1][at + 2]}};
+    if constexpr (Block::panels)
+        return {{sums.at[run][at], sums.at[run][at + 2]}};
+    else
+        return {{sums.at[0][at], sums.at[0][at + 2], sums.at[1][at], sums.at[1][at + 2]}};
 }
 
 // Finishes rows with sums that are not finite, which are computed again: scales may be infinite. A
 // function of its own, so that its code does not lie between the last product and the store.
 template <class Block, class JOB>
-__device__ __noinline__ void kg_tall_finish_again(const JOB job, const kg_row_sums<4> *rows,
-                                                  const kg_tile_task task, int64_t column)
+__device__ __noinline__ void kg_tall_finish_again(const JOB job,
+                                                  const kg_row_sums<Block::adjacent> *rows,
+                                                  const kg_tile_task task, int64_t first_column)
 {
+    constexpr int width = Block::adjacent, runs = 4 / width;
     const int64_t first = task.row + threadIdx.x % 4 * 2;
 #pragma unroll 1
-    for (int i = 0; i < Block::rows / 4; i++) {
-        const int64_t row = first + i / 2 * 8 + i % 2;
-        const int count = kg_row_count<4>(row, job.rows(), column, job.columns());
-        kg_row_sums<4> four = rows[i];
-        kg_row_recompute(job, four, task, row, column, count, 0.0f);
-        kg_row_store(job, four, task.item, row, column, count);
+    for (int i = 0; i < Block::rows / 4 * runs; i++) {
+        const int64_t row = first + i / runs / 2 * 8 + i / runs % 2;
+        const int64_t column = first_column + i % runs * Block::apart;
+        const int count = kg_row_count<width>(row, job.rows(), column, job.columns());
+        kg_row_sums<width> sums = rows[i];
+        kg_row_recompute(job, sums, task, row, column, count, 0.0f);
+        kg_row_store(job, sums, task.item, row, column, count);
     }
 }
 
@@ -821,8 +893,12 @@ template <class Block, class JOB>
 KG_INLINE void kg_tall_finish(const JOB &job, const kg_tall_sums<Block> &sums,
                               const kg_tile_task &task, int64_t column)
 {
+    constexpr int width = Block::adjacent, runs = 4 / width;
     const int64_t first = task.row + threadIdx.x % 4 * 2, left = job.columns() - column;
-    bool is_plain = left >= 4 || left <= 0;
+    bool is_plain = true;
+#pragma unroll
+    for (int run = 0; run < runs; run++)
+        is_plain = is_plain && (left >= run * Block::apart + width || left <= run * Block::apart);
 #pragma unroll
     for (int i = 0; i < Block::m_tiles * Block::sums; i++)
         is_plain = is_plain & kg_sum_is_reliable(sums.at[i / Block::sums][i % Block::sums], 0.0f);
@@ -830,15 +906,18 @@ KG_INLINE void kg_tall_finish(const JOB &job, const kg_tall_sums<Block> &sums,
 #pragma unroll
         for (int i = 0; i < Block::rows / 4; i++) {
             const int64_t row = first + i / 2 * 8 + i % 2;
-            if (row < job.rows() && left > 0)
-                kg_row_store_all(job, kg_tall_row<Block>(sums, i), task.item, row, column);
+#pragma unroll
+            for (int run = 0; run < runs; run++)
+                if (row < job.rows() && left > run * Block::apart)
+                    kg_row_store_all(job, kg_tall_row<Block>(sums, i, run), task.item, row,
+                                     column + run * Block::apart);
         }
         return;
     }
-    kg_row_sums<4> rows[Block::rows / 4]; // in local memory
+    kg_row_sums<width> rows[Block::rows / 4 * runs]; // in local memory
 #pragma unroll
-    for (int i = 0; i < Block::rows / 4; i++)
-        rows[i] = kg_tall_row<Block>(sums, i);
+    for (int i = 0; i < Block::rows / 4 * runs; i++)
+        rows[i] = kg_tall_row<Block>(sums, i / runs, i % runs);
     kg_tall_finish_again<Block>(job, rows, task, column);
 }
 
@@ -850,7 +929,9 @@ KG_INLINE void kg_tall_consumer(const JOB &job, const WEIGHTS &weights,
 {
     const int number = kg_warp_number() / 4 - 1;
     const int pair = number / Block::consumers, consumer = number % Block::consumers;
-    const int column = (consumer * 128 + (int)threadIdx.x % 128) / 4 * 4;
+    const int thread = threadIdx.x % 128;
+    const int column =
+        consumer * 128 + (Block::panels ? thread / 32 * 32 + thread % 32 / 4 * 2 : thread / 4 * 4);
     kg_tall_place<Block> at;
     kg_tall_row_sums<Block, WEIGHTS::HAS_OFFSET> rows(shared, number);
     for (kg_tall_work<Block> work(job); work.is_left(); work.next()) {
@@ -886,7 +967,7 @@ KG_INLINE void kg_contract_scaled_wgmma(const JOB &job, const WEIGHTS &weights,
     extern __shared__ char kg_tall_ring[];
     const kg_tall_shared shared = kg_tall_shared_of<Block>(kg_tall_ring);
     const int warp = kg_warp_number();
-    const bool copies_words = !kg_map_is_there(*maps.weights);
+    const bool copies_words = !Block::panels && !kg_map_is_there(*maps.weights);
     if (threadIdx.x == 0) {
         for (int s = 0; s < Block::stages; s++) {
             kg_tiles_barrier(&shared.full[s], copies_words ? 1 + 128 : 1);

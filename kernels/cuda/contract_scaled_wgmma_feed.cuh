@@ -6,9 +6,10 @@
 
 // PAIRS of consumers take units of work by turns. STAGED: scales come through the ring, and zero
 // points of ZERO_BITS, if there are any: 4 or 8 or, for none, 0. And offsets, if STAGES_OFFSETS.
-// LINES: weights are adjacent along K.
+// LAYOUT: that of weights.
+enum kg_tall_layout { KG_TALL_WORDS, KG_TALL_LINES, KG_TALL_PANELS }; // along N; along K; packed
 template <class NUMBER, int ROWS, int STAGES, int PAIRS, int GROUP, bool STREAM_K, bool STAGED,
-          int ZERO_BITS, bool STAGES_OFFSETS, bool LINES, class INSTRUCTION>
+          int ZERO_BITS, bool STAGES_OFFSETS, kg_tall_layout LAYOUT, class INSTRUCTION>
 struct kg_tall_block {
     typedef INSTRUCTION instruction;
     static constexpr int rows = ROWS, columns = 256, depth = 64, stages = STAGES, group = GROUP;
@@ -28,12 +29,15 @@ struct kg_tall_block {
                                                  : 16;
     static constexpr int unit = has_runs && run > depth ? run : depth;
     // K steps of 16 whose products are issued at once: two where runs and registers allow it.
-    static constexpr int batch = run >= 64 && !(LINES && PAIRS > 1) ? 2 : 1;
+    static constexpr bool lines = LAYOUT == KG_TALL_LINES, panels = LAYOUT == KG_TALL_PANELS;
+    static constexpr int batch = run >= 64 && !(lines && PAIRS > 1) ? 2 : 1;
     static constexpr int groups = !STAGED           ? 0
                                   : GROUP % 64 == 0 ? 1
                                                     : 64 / GROUP + (64 % GROUP != 0);
-    static constexpr bool lines = LINES;
-    // Weights are boxes side by side, with lines of 128 bytes or, of lines along K, one box.
+    // Columns of a lane that are adjacent, and from those to the other two, if there are any.
+    static constexpr int adjacent = panels ? 2 : 4, apart = panels ? 16 : 2;
+    // Weights are boxes side by side, with lines of 128 bytes or, of lines along K and of panels,
+    // one box.
     static constexpr int bits = NUMBER::bits, boxes = columns * bits / 8 / 128;
     static constexpr int line_bytes = depth * bits / 8; // of a column
     static constexpr int row_bytes = ROWS * depth * 2, box_bytes = depth * 128;
@@ -186,16 +190,32 @@ KG_INLINE void kg_tall_load(const kg_tall_maps &maps, char *to, uint64_t *full,
                          (int)piece.task.row, item, 0);
 }
 
-// Copies lines along K of four times 64 columns: in shared memory every fourth column is next to
-// each other, as lanes have them.
-KG_INLINE void kg_tall_copy_lines(void *to, const kg_tensor_map *map, uint64_t *barrier, int x,
-                                  int four, int item)
+// Copies the weights of a stage from their map: its boxes of words; lines along K of four times 64
+// columns, as in shared memory every fourth column is next to each other, for lanes have them; or
+// panels.
+KG_INLINE void kg_tall_copy_box(void *to, const kg_tensor_map *map, uint64_t *barrier, int x, int y,
+                                int z, int item)
 {
     asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.tile"
                  ".mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5, %6}], [%2];" ::"r"(
                      kg_shared_address(to)),
-                 "l"(map), "r"(kg_shared_address(barrier)), "r"(x), "r"(four), "r"(0), "r"(item)
+                 "l"(map), "r"(kg_shared_address(barrier)), "r"(x), "r"(y), "r"(z), "r"(item)
                  : "memory");
+}
+
+template <class Block>
+KG_INLINE void kg_tall_copy_weights(char *to, const kg_tensor_map *map, uint64_t *full, int column,
+                                    int k, int item)
+{
+    if constexpr (Block::lines)
+        kg_tall_copy_box(to, map, full, k * Block::bits / 16, column / 4, 0, item);
+    else if constexpr (Block::panels)
+        kg_tall_copy_box(to, map, full, 0, column / 16, k / 64, item);
+    else
+#pragma unroll
+        for (int box = 0; box < Block::boxes; box++)
+            kg_tiles_copy<false>(to + box * Block::box_bytes, map, full,
+                                 column * Block::bits / 16 + box * 64, k, item, 0);
 }
 
 template <class Block, class WEIGHTS, class JOB>
@@ -215,13 +235,7 @@ KG_INLINE void kg_tall_produce(const JOB &job, const kg_tall_maps &maps,
             kg_tiles_wait(&shared.empty[at.stage], at.odd ^ 1);
             kg_tiles_expect(full, lines * Block::depth * 2 + Block::weight_bytes +
                                       Block::scale_bytes + Block::zero_bytes + Block::offset_bytes);
-            if constexpr (Block::lines)
-                kg_tall_copy_lines(to + Block::row_bytes, maps.weights, full, k * Block::bits / 16,
-                                   column / 4, item);
-#pragma unroll
-            for (int box = 0; box < (Block::lines ? 0 : Block::boxes); box++)
-                kg_tiles_copy<false>(to + Block::row_bytes + box * Block::box_bytes, maps.weights,
-                                     full, column * Block::bits / 16 + box * 64, k, item, 0);
+            kg_tall_copy_weights<Block>(to + Block::row_bytes, maps.weights, full, column, k, item);
             if constexpr (Block::stages_zeros)
                 kg_tiles_copy<false>(to + Block::zeros_at, maps.zeros, full,
                                      column * WEIGHTS::ZERO_BITS / 16, k / Block::group, item, 0);
@@ -353,19 +367,19 @@ KG_INLINE char *kg_tall_pack(const JOB &job, const void *data, int64_t count, in
     return to + lines * pitch;
 }
 
-// Packs weights, and zero points of GROUP K indices each, if any. LINES: along K, as many lines as
-// are a multiple of 4.
-template <int BITS, int GROUP, bool HAS_ZEROS, bool LINES, class JOB, class WEIGHTS>
+// Packs weights, and zero points of GROUP K indices each, if any: lines along K to as many as are a
+// multiple of 4, and of panels the zero points alone.
+template <int BITS, int GROUP, bool HAS_ZEROS, kg_tall_layout LAYOUT, class JOB, class WEIGHTS>
 KG_INLINE void kg_tall_pack_all(const JOB &job, const WEIGHTS &weights, char *to)
 {
     const int64_t columns = job.columns(), depth = job.depth(), wide = (columns + 255) / 256 * 256;
-    if constexpr (LINES)
+    if constexpr (LAYOUT == KG_TALL_LINES)
         to = kg_tall_pack<BITS>(
             job, weights.data(), (columns + 3) / 4 * 4, depth, (depth + 31) / 32 * 32 * BITS / 8,
             to, [&](int64_t item, int64_t column, int64_t step) {
                 return weights.place(item, step, kg_min_i64(column, columns - 1));
             });
-    else
+    else if constexpr (LAYOUT == KG_TALL_WORDS)
         to = kg_tall_pack<BITS>(job, weights.data(), depth, columns, wide * BITS / 8, to,
                                 [&](int64_t item, int64_t step, int64_t column) {
                                     return weights.place(item, step, column);

@@ -28,13 +28,8 @@ KG_INLINE void kg_tall_produce(const kg_gathered<JOB> &job, const kg_tall_maps &
             kg_tiles_wait(&shared.empty[at.stage], at.odd ^ 1);
             kg_tiles_expect(full, lines * Block::depth * 2 + Block::weight_bytes +
                                       Block::scale_bytes + Block::zero_bytes + Block::offset_bytes);
-            if constexpr (Block::lines)
-                kg_tall_copy_lines(to + Block::row_bytes, maps.weights, full, k * Block::bits / 16,
-                                   column / 4, chosen);
-#pragma unroll
-            for (int box = 0; box < (Block::lines ? 0 : Block::boxes); box++)
-                kg_tiles_copy<false>(to + Block::row_bytes + box * Block::box_bytes, maps.weights,
-                                     full, column * Block::bits / 16 + box * 64, k, chosen, 0);
+            kg_tall_copy_weights<Block>(to + Block::row_bytes, maps.weights, full, column, k,
+                                        chosen);
             if constexpr (Block::stages_zeros)
                 kg_tiles_copy<false>(to + Block::zeros_at, maps.zeros, full,
                                      column * WEIGHTS::ZERO_BITS / 16, k / Block::group, chosen, 0);

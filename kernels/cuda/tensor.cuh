@@ -57,6 +57,16 @@ KG_INLINE uint32_t kg_get_shared(uint32_t from)
     return word;
 }
 
+KG_INLINE uint4 kg_get_shared_words(uint32_t from)
+{
+    uint4 words;
+    asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(words.x), "=r"(words.y), "=r"(words.z), "=r"(words.w)
+                 : "r"(from)
+                 : "memory");
+    return words;
+}
+
 // Loads four matrices. Lane l gives the address of row l % 8 of matrix l / 8.
 KG_INLINE void kg_get_matrices(uint32_t (&to)[4], uint32_t from)
 {

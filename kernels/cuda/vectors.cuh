@@ -147,6 +147,16 @@ KG_INLINE kg_vec<T, N> kg_load_vec_stream(const T *from)
     return v;
 }
 
+// For loads that the L2 evicts first, from sm_80 on.
+KG_INLINE uint64_t kg_evict_first()
+{
+    uint64_t policy = 0;
+#if __CUDA_ARCH__ >= 800
+    asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+#endif
+    return policy;
+}
+
 #if __CUDA_ARCH__ >= 800
 // Loads that the L2 evicts first: what other kernels wrote stays there instead, and need not go to
 // memory while this one runs.
@@ -183,8 +193,7 @@ KG_INLINE kg_vec<T, N> kg_load_vec_evict_first(const T *from)
 #if __CUDA_ARCH__ >= 800
     typedef typename kg_word<N * sizeof(T)>::type word;
     if constexpr (sizeof(word) >= sizeof(uint32_t)) {
-        uint64_t policy;
-        asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+        const uint64_t policy = kg_evict_first();
         kg_vec<T, N> v;
 #pragma unroll
         for (int i = 0; i < (int)(sizeof v / sizeof(word)); i++)

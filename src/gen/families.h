@@ -20,6 +20,7 @@ extern const struct kg_family kg_cuda_contract_mma;
 extern const struct kg_family kg_cuda_contract_mma_i8;
 extern const struct kg_family kg_cuda_contract_scaled;
 extern const struct kg_family kg_cuda_contract_scaled_wgmma;
+extern const struct kg_family kg_cuda_contract_packed;
 extern const struct kg_family kg_cuda_contract_tile;
 extern const struct kg_family kg_cuda_reduce;
 extern const struct kg_family kg_cuda_rowwise;

@@ -19,7 +19,8 @@ static const struct kg_family *const host_families[] = {
 };
 
 static const struct kg_family *const cuda_families[] = {
-    &kg_cuda_contract_scaled_wgmma, // sums of products of two operands: quantised weights by wgmma,
+    &kg_cuda_contract_packed,       // sums of products of two operands: packed weights by mma.sync,
+    &kg_cuda_contract_scaled_wgmma, // quantised weights by wgmma,
     &kg_cuda_contract_scaled,       // such weights by mma.sync,
     &kg_cuda_contract_wgmma_f32,    // f32 as sums of bf16,
     &kg_cuda_contract_wgmma,        // 16-bit operands by wgmma,

@@ -70,19 +70,89 @@ static bool find_bounds(const struct kg_expr *expr, int64_t *least, int64_t *gre
     return llabs(*least) <= LARGEST && llabs(*greatest) <= LARGEST;
 }
 
+// ---- Packed weights ----
+
+static bool is_call_of(const struct kg_expr *expr, enum kg_function function, int64_t number)
+{
+    return expr->kind == KG_EXPR_CALL && expr->function == function && expr->argument_count == 2 &&
+           expr->arguments[1]->kind == KG_EXPR_NUMBER && expr->arguments[1]->is_integer &&
+           expr->arguments[1]->integer == number;
+}
+
+// Whether the expression is index % modulus / divisor * factor; 1: without the division, or the
+// multiplication.
+static bool is_digit(const struct kg_expr *expr, int axis, int64_t modulus, int64_t divisor,
+                     int64_t factor)
+{
+    if (factor > 1) {
+        if (!is_call_of(expr, KG_FN_MUL, factor))
+            return false;
+        expr = expr->arguments[0];
+    }
+    if (divisor > 1) {
+        if (!is_call_of(expr, KG_FN_DIV, divisor))
+            return false;
+        expr = expr->arguments[0];
+    }
+    return is_call_of(expr, KG_FN_MOD, modulus) && expr->arguments[0]->kind == KG_EXPR_INDEX &&
+           expr->arguments[0]->index->id == axis;
+}
+
+// Whether the expression is the place within a panel of K index `k` and column `n`.
+static bool is_place(const struct kg_expr *expr, int k, int n)
+{
+    const struct {
+        int axis;
+        int64_t modulus, divisor, factor;
+    } digits[] = {
+        {n, 16, 2, 128}, {k, 8, 2, 32}, {k, 64, 16, 8}, {k, 2, 1, 4}, {k, 16, 8, 2}, {n, 2, 1, 1},
+    };
+    for (int i = sizeof digits / sizeof digits[0] - 1; i > 0; i--) {
+        if (expr->kind != KG_EXPR_CALL || expr->function != KG_FN_ADD ||
+            !is_digit(expr->arguments[1], digits[i].axis, digits[i].modulus, digits[i].divisor,
+                      digits[i].factor))
+            return false;
+        expr = expr->arguments[0];
+    }
+    return is_digit(expr, digits[0].axis, digits[0].modulus, digits[0].divisor, digits[0].factor);
+}
+
+// Whether the last three subscripts of operand 0 (A) or 1 (B) are those of packed weights,
+// w[k/64, n/16, place], with all its columns along one axis.
+static bool is_packed(const struct kg_contract *contract, int operand,
+                      const struct kg_access *access)
+{
+    enum { SUBSCRIPTS = 3, PANEL_ROWS = 64, PANEL_COLUMNS = 16 };
+    enum kg_contract_role columns = operand ? KG_CONTRACT_N : KG_CONTRACT_M;
+    int first = access->tensor->rank - SUBSCRIPTS, axis = contract->axes[columns][0];
+    if (first < 0 || kg_dtypes[kg_emit_tensor_dtype(access->tensor)].bits != 4 ||
+        contract->axis_count[columns] != 1 || !kg_axes_from_zero(contract->nest->axes[axis]))
+        return false;
+    const struct kg_expr *row = access->map[first].subscript;
+    const struct kg_expr *column = access->map[first + 1].subscript;
+    if (!is_call_of(row, KG_FN_DIV, PANEL_ROWS) || !is_call_of(column, KG_FN_DIV, PANEL_COLUMNS))
+        return false;
+    const struct kg_expr *k = row->arguments[0], *n = column->arguments[0];
+    return k->kind == KG_EXPR_INDEX && n->kind == KG_EXPR_INDEX && n->index->id == axis &&
+           k->index->id == contract->axes[KG_CONTRACT_K][0] &&
+           is_place(access->map[first + 2].subscript, k->index->id, n->index->id);
+}
+
 // The read of elements of 4 or 8 bits that the expression is; else NULL. An index from memory may
 // choose among several matrices of them, one for each item of the batch.
-static const struct kg_access *find_element(const struct kg_contract *contract,
+static const struct kg_access *find_element(const struct kg_contract *contract, int operand,
                                             const struct kg_expr *expr)
 {
-    enum { MOST_BITS = 8 };
+    enum { MOST_BITS = 8, PACKED_SUBSCRIPTS = 3 };
     if (expr->kind != KG_EXPR_READ || expr->pad)
         return NULL;
     enum kg_dtype dtype = kg_emit_tensor_dtype(expr->tensor);
     if (kg_dtypes[dtype].bits > MOST_BITS || dtype == KG_BOOL)
         return NULL;
     const struct kg_access *access = kg_nest_access(contract->nest, expr);
-    for (int dim = 0; dim < access->tensor->rank; dim++) {
+    int dims =
+        access->tensor->rank - (is_packed(contract, operand, access) ? PACKED_SUBSCRIPTS : 0);
+    for (int dim = 0; dim < dims; dim++) {
         const struct kg_affine *map = &access->map[dim];
         if (!map->is_affine &&
             !(map->is_gather && kg_contract_is_of_batch(contract, map->subscript)))
@@ -115,11 +185,11 @@ static bool add_zero(struct kg_scaled_operand *scaled, const struct kg_expr *exp
 // Reads an expression as an element, less or more than which are integers; false if it does not
 // begin with an element that depends on `axis` alone among reduced ones. What it has read is then
 // of no use.
-static bool read_element(const struct kg_contract *contract, const struct kg_expr *expr, int axis,
-                         struct kg_scaled_operand *scaled)
+static bool read_element(const struct kg_contract *contract, int operand,
+                         const struct kg_expr *expr, int axis, struct kg_scaled_operand *scaled)
 {
     expr = without_casts(expr);
-    const struct kg_access *element = find_element(contract, expr);
+    const struct kg_access *element = find_element(contract, operand, expr);
     if (element && run_of(expr, axis) == 1) {
         scaled->element = element;
         return true;
@@ -127,7 +197,7 @@ static bool read_element(const struct kg_contract *contract, const struct kg_exp
     bool adds = expr->kind == KG_EXPR_CALL && expr->function == KG_FN_ADD;
     bool subtracts = expr->kind == KG_EXPR_CALL && expr->function == KG_FN_SUB;
     return (adds || subtracts) && expr->type == KG_TYPE_I64 &&
-           read_element(contract, expr->arguments[0], axis, scaled) &&
+           read_element(contract, operand, expr->arguments[0], axis, scaled) &&
            add_zero(scaled, expr->arguments[1], adds);
 }
 
@@ -147,16 +217,16 @@ static bool add_scale(struct kg_scaled_operand *scaled, struct kg_contract_facto
 }
 
 // Reads a product of an element, as above, and scales.
-static bool read_product(const struct kg_contract *contract, const struct kg_expr *expr, int axis,
-                         struct kg_scaled_operand *scaled)
+static bool read_product(const struct kg_contract *contract, int operand,
+                         const struct kg_expr *expr, int axis, struct kg_scaled_operand *scaled)
 {
     const struct kg_scaled_operand before = *scaled;
-    if (read_element(contract, expr, axis, scaled))
+    if (read_element(contract, operand, expr, axis, scaled))
         return true;
     bool divides = is_call(expr, KG_FN_DIV);
     for (int side = 0; side < 2 && (divides ? side == 0 : is_call(expr, KG_FN_MUL)); side++) {
         *scaled = before;
-        if (read_product(contract, expr->arguments[side], axis, scaled) &&
+        if (read_product(contract, operand, expr->arguments[side], axis, scaled) &&
             add_scale(scaled, (struct kg_contract_factor){expr->arguments[1 - side], divides},
                       false))
             return true;
@@ -166,16 +236,16 @@ static bool read_product(const struct kg_contract *contract, const struct kg_exp
 }
 
 // Reads a factor that contains an element: a sum of such a product and an offset.
-static bool read_sum(const struct kg_contract *contract, const struct kg_expr *expr, int axis,
-                     struct kg_scaled_operand *scaled)
+static bool read_sum(const struct kg_contract *contract, int operand, const struct kg_expr *expr,
+                     int axis, struct kg_scaled_operand *scaled)
 {
     const struct kg_scaled_operand before = *scaled;
-    if (read_element(contract, expr, axis, scaled))
+    if (read_element(contract, operand, expr, axis, scaled))
         return true;
     bool subtracts = is_call(expr, KG_FN_SUB);
     for (int side = 0; side < 2 && (subtracts ? side == 0 : is_call(expr, KG_FN_ADD)); side++) {
         *scaled = before;
-        if (!read_product(contract, expr->arguments[side], axis, scaled))
+        if (!read_product(contract, operand, expr->arguments[side], axis, scaled))
             continue;
         scaled->offset = expr->arguments[1 - side];
         scaled->offset_subtracts = subtracts;
@@ -197,13 +267,14 @@ bool kg_scaled_operand_read(const struct kg_contract *contract, int operand,
         return refuse(reason, "the sum does not begin at 0");
     for (int i = 0; i < factors->count; i++) {
         const struct kg_contract_factor *factor = &factors->factors[i];
-        bool reads =
-            !scaled->element && !factor->divides && read_sum(contract, factor->expr, axis, scaled);
+        bool reads = !scaled->element && !factor->divides &&
+                     read_sum(contract, operand, factor->expr, axis, scaled);
         if (!reads && !add_scale(scaled, *factor, true))
             return refuse(reason, "an operand has too many factors");
     }
     if (!scaled->element)
         return refuse(reason, "no operand has elements of 4 or 8 bits, less an integer");
+    scaled->is_packed = is_packed(contract, operand, scaled->element);
     for (int i = 0; i < scaled->scale_count; i++)
         scaled->group = common_divisor(scaled->group, run_of(scaled->scales[i].expr, axis));
     for (int i = 0; i < scaled->zero_count; i++)

@@ -16,7 +16,8 @@ struct kg_scaled_zero {
 struct kg_scaled_operand {
     const struct kg_access
         *element;   // of a tensor of integers of 4 or 8 bits, or floats of 8; affine, but for
-                    // subscripts that are gathers by axes of the batch
+                    // subscripts that are gathers by axes of the batch, and for packed ones
+    bool is_packed; // the tensor consists of panels: docs/packed.md
     int zero_count; // integers that are subtracted or added
     struct kg_scaled_zero zeros[KG_SCALED_ZEROS];
     int64_t least_zero, greatest_zero; // of what is subtracted, less what is added

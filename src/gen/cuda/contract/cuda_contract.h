@@ -2,8 +2,8 @@
 // cuda_contract_operands.c says how operands lie in memory; cuda_contract_epilogue.c classifies the
 // reads of the epilogue as per row, per column or per element; cuda_contract_emit.c writes the job,
 // the struct with everything that is particular to an op. Each form of kernel (thin, tile, mma,
-// mma_i8, scaled, scaled_wgmma, wgmma, wgmma_f32) is a file and a family of its own, with its
-// skeletons and its space.
+// mma_i8, scaled, scaled_wgmma, packed, wgmma, wgmma_f32) is a file and a family of its own, with
+// its skeletons and its space.
 
 #ifndef KG_GEN_CUDA_CONTRACT_H
 #define KG_GEN_CUDA_CONTRACT_H

@@ -71,7 +71,8 @@ static bool takes(const struct kg_cuda_contract_plan *plan, struct kg_text *reas
 {
     return kg_cuda_scaled_takes(plan, reason) &&
            (!kg_cuda_scaled_is_lines(plan) ||
-            kg_cuda_contract_refuse(reason, "weights that are adjacent along the sum"));
+            kg_cuda_contract_refuse(reason, "weights that are adjacent along the sum")) &&
+           (!kg_cuda_scaled_is_packed(plan) || kg_cuda_contract_refuse(reason, "packed weights"));
 }
 
 static bool valid_block(const struct kg_cuda_contract_plan *plan, struct kg_text *reason)

@@ -26,9 +26,14 @@ int64_t kg_cuda_scaled_columns(const struct kg_cuda_contract_plan *plan);
 
 // Whether the operands are such; if not, says why.
 bool kg_cuda_scaled_takes(const struct kg_cuda_contract_plan *plan, struct kg_text *reason);
+// Whether the weights are in panels, docs/packed.md.
+bool kg_cuda_scaled_is_packed(const struct kg_cuda_contract_plan *plan);
 // Whether weights can be read in aligned vectors of so many words, scales in vectors of as many as
 // a word has columns, and zero points in words, as far as strides and sizes tell.
 bool kg_cuda_scaled_is_whole(const struct kg_cuda_contract_plan *plan, int words);
+// Whether so many adjacent scales and zero points can be read at once, as far as strides and sizes
+// tell, if they are arrays with adjacent elements for adjacent columns.
+bool kg_cuda_scaled_has_whole_factors(const struct kg_cuda_contract_plan *plan, int columns);
 
 // The scales, the zero points, and the offsets, if they are an array with a line for each run of K
 // steps; else NULL. Scales and offsets are then 16-bit floats, zero points integers of 4 or 8 bits.

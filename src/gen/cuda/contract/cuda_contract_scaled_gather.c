@@ -41,11 +41,14 @@ bool kg_cuda_scaled_shares_gather(const struct kg_cuda_contract_plan *plan,
                           kg_nest_access(nest, element->map[of_element].subscript));
 }
 
-// kg_group_bytes counts a gathered dimension as one element.
+// kg_group_bytes counts a gathered dimension as one element, and the panels of packed weights.
 double kg_cuda_scaled_bytes(const struct kg_cuda_contract_plan *plan)
 {
     const struct kg_nest *nest = plan->contract.nest;
     double bytes = kg_group_bytes(plan->group);
+    if (kg_cuda_scaled_is_packed(plan)) // of one matrix
+        bytes +=
+            (double)plan->k * (double)kg_cuda_scaled_columns(plan) * kg_cuda_scaled_bits(plan) / 8;
     if (!kg_cuda_scaled_is_gathered(plan))
         return bytes;
     for (int i = 0; i < nest->access_count; i++) {

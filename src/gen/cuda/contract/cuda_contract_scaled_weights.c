@@ -39,11 +39,16 @@ static enum kg_dtype dtype_of(const struct kg_cuda_contract_plan *plan)
     return kg_emit_tensor_dtype(kg_cuda_scaled_operand(plan)->element->tensor);
 }
 
+bool kg_cuda_scaled_is_packed(const struct kg_cuda_contract_plan *plan)
+{
+    return kg_cuda_scaled_operand(plan)->is_packed;
+}
+
 bool kg_cuda_scaled_is_lines(const struct kg_cuda_contract_plan *plan)
 {
     const struct kg_access *element = kg_cuda_scaled_operand(plan)->element;
     int last = element->tensor->rank - 1;
-    return last >= 0 &&
+    return last >= 0 && !kg_cuda_scaled_is_packed(plan) &&
            kg_expr_uses(element->map[last].subscript, plan->contract.axes[KG_CONTRACT_K][0], true);
 }
 
@@ -192,6 +197,15 @@ bool kg_cuda_scaled_is_whole(const struct kg_cuda_contract_plan *plan, int words
            (!scales || kg_cuda_is_whole(problem, scales->tensor, ~0u, of_word)) &&
            (!zeros ||
             kg_cuda_is_whole(problem, zeros->tensor, ~0u, WORD / kg_cuda_scaled_zero_bits(plan)));
+}
+
+bool kg_cuda_scaled_has_whole_factors(const struct kg_cuda_contract_plan *plan, int columns)
+{
+    const struct kg_problem *problem = plan->group->problem;
+    const struct kg_access *scales = adjacent_scales(plan), *zeros = adjacent_zeros(plan);
+    return kg_cuda_scaled_columns(plan) % columns == 0 &&
+           (!scales || kg_cuda_is_whole(problem, scales->tensor, ~0u, columns)) &&
+           (!zeros || kg_cuda_is_whole(problem, zeros->tensor, ~0u, columns));
 }
 
 // ---- Arrays with a line for each run ----

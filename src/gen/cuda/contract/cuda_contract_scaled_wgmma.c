@@ -14,6 +14,8 @@
 
 enum { GROUP = 128 }; // threads of a warp group
 
+static const struct kg_cuda_contract_form form;
+
 // ---- The shape of a block ----
 
 bool kg_cuda_tall_has_runs(const struct kg_cuda_contract_plan *plan)
@@ -167,13 +169,22 @@ static int most_rows(const struct kg_cuda_contract_plan *plan)
 
 // ---- Validity ----
 
-static bool takes(const struct kg_cuda_contract_plan *plan, struct kg_text *reason)
+bool kg_cuda_tall_takes(const struct kg_cuda_contract_plan *plan, struct kg_text *reason)
 {
     if (strcmp(plan->facts->isa, "sm_90a") != 0)
         return kg_cuda_contract_refuse(reason, "wgmma is an instruction of sm_90a");
     return kg_cuda_scaled_takes(plan, reason) &&
            (plan->k_major[1 - kg_cuda_scaled_weights(plan)] ||
             kg_cuda_contract_refuse(reason, "rows are not adjacent along the sum"));
+}
+
+double kg_cuda_tall_expected(const struct kg_cuda_contract_plan *plan)
+{
+    struct kg_cuda_contract_plan tall = *plan;
+    tall.form = &form;
+    tall.config = form.defaults;
+    return kg_cuda_tall_takes(plan, NULL) && kg_cuda_tall_guess(&tall) ? kg_cuda_tall_seconds(&tall)
+                                                                       : 0;
 }
 
 static bool valid(const struct kg_cuda_contract_plan *plan, struct kg_text *reason)
@@ -204,6 +215,13 @@ static const char *truth(bool value)
     return value ? "true" : "false";
 }
 
+static const char *layout_of(const struct kg_cuda_contract_plan *plan)
+{
+    return kg_cuda_scaled_is_packed(plan)  ? "KG_TALL_PANELS"
+           : kg_cuda_scaled_is_lines(plan) ? "KG_TALL_LINES"
+                                           : "KG_TALL_WORDS";
+}
+
 static void emit(struct kg_code *code, const struct kg_cuda_contract_plan *plan)
 {
     struct kg_cuda_contract_plan multiply = *plan;
@@ -230,7 +248,7 @@ static void emit(struct kg_code *code, const struct kg_cuda_contract_plan *plan)
     kg_code_line(code,
                  "kg_tall_pack_all<%d, %lld, %s, %s>(job, weights, kg_after(scratch) + %lld);",
                  kg_cuda_scaled_bits(plan), group, truth(kg_cuda_tall_stages_zeros(plan)),
-                 truth(kg_cuda_scaled_is_lines(plan)), (long long)kg_cuda_tall_partial_bytes(plan));
+                 layout_of(plan), (long long)kg_cuda_tall_partial_bytes(plan));
     kg_code_close(code);
     kg_cuda_open_function_with_maps(code, plan->group, plan->entry, KG_TALL_MULTIPLY,
                                     kg_cuda_tall_threads(plan), registers_of(plan),
@@ -244,8 +262,7 @@ static void emit(struct kg_code *code, const struct kg_cuda_contract_plan *plan)
                    plan->config.tile_m, plan->config.stages, kg_cuda_tall_pairs(plan), group,
                    truth(kg_cuda_tall_is_divided(plan)), truth(kg_cuda_tall_stages_scales(plan)),
                    kg_cuda_tall_stages_zeros(plan) ? kg_cuda_scaled_zero_bits(plan) : 0,
-                   truth(kg_cuda_tall_stages_offsets(plan)), truth(kg_cuda_scaled_is_lines(plan)),
-                   plan->entry);
+                   truth(kg_cuda_tall_stages_offsets(plan)), layout_of(plan), plan->entry);
     kg_code_end(code);
     if (gathers)
         kg_code_line(code, "const kg_gathered<%s_boxes> gathered = {{job}};", plan->entry);
@@ -300,7 +317,7 @@ static const struct kg_cuda_contract_form form =
                       "cuda/contract_stream_k.cuh", "cuda/contract_partial.cuh",
                       "cuda/scaled_number.cuh", "cuda/scaled_bytes.cuh", "cuda/contract_scaled.cuh",
                       "cuda/contract_scaled_wgmma_feed.cuh", "cuda/contract_scaled_wgmma.cuh"},
-        .takes = takes,
+        .takes = kg_cuda_tall_takes,
         .guess = kg_cuda_tall_guess,
         .valid = valid,
         .list = kg_cuda_tall_list,

@@ -4,6 +4,7 @@
 #include "gen/cuda/contract/cuda_contract_wgmma.h"
 
 #include "gen/cuda/cuda_frame.h"
+#include "gen/shared/axes.h"
 #include "gen/shared/bound.h"
 
 #include <string.h>
@@ -43,6 +44,8 @@ static int64_t packed_line(const struct kg_cuda_contract_plan *plan)
 
 static int64_t packed_weight_bytes(const struct kg_cuda_contract_plan *plan)
 {
+    if (kg_cuda_scaled_is_packed(plan))
+        return 0; // they are in panels
     return plan->batches * packed_lines(plan) * packed_line(plan);
 }
 
@@ -70,6 +73,15 @@ static void map_packed(const struct kg_cuda_contract_plan *plan, int64_t offset,
         .stride = {UNIT_BYTES, pitch, pitch * lines},
         .box = {width / UNIT_BYTES, height, 1},
     };
+}
+
+// Maps packed zero points, which follow packed weights.
+static void map_packed_zeros(const struct kg_cuda_contract_plan *plan, struct kg_map *maps)
+{
+    int bits = kg_cuda_scaled_zero_bits(plan);
+    map_packed(plan, kg_cuda_tall_partial_bytes(plan) + packed_weight_bytes(plan), zero_lines(plan),
+               bits, KG_TALL_COLUMNS * bits / 8, (int)kg_cuda_tall_groups_of_stage(plan),
+               &maps[KG_TALL_MAP_ZEROS]);
 }
 
 // Bytes of a line of a stage along K, which is the swizzle, too.
@@ -142,21 +154,58 @@ static bool map_lines(const struct kg_cuda_contract_plan *plan, struct kg_map *m
     return true;
 }
 
-// Maps weights and zero points in place. Returns false if TMA cannot load them like that.
-static bool map_in_place(const struct kg_cuda_contract_plan *plan, struct kg_map *maps)
+// The same of panels: all of 64 K indices side by side. Before their dimensions the tensor has that
+// of the batch, or of what it chooses from, if there is one.
+static bool map_panels(const struct kg_cuda_contract_plan *plan, struct kg_map *map)
+{
+    enum { PANEL = 512, PANEL_COLUMNS = 16, DIMENSIONS = 3 };
+    const struct kg_contract *contract = &plan->contract;
+    const struct kg_access *element = kg_cuda_scaled_operand(plan)->element;
+    const struct kg_layout *layout = &plan->group->problem->layouts[element->tensor->id];
+    bool gathers = kg_cuda_scaled_is_gathered(plan);
+    int k = element->tensor->rank - DIMENSIONS, batches = contract->axis_count[KG_CONTRACT_BATCH];
+    if (k > 1 || (!gathers && batches != k) || layout->stride[k + 2] != 1 ||
+        layout->stride[k + 1] != 2 * PANEL)
+        return false;
+    const struct kg_expr *item = k > 0 ? element->map[0].subscript : NULL;
+    if (gathers ? kg_cuda_scaled_gather(plan, element) != 0
+                : item && (item->kind != KG_EXPR_INDEX ||
+                           item->index->id != contract->axes[KG_CONTRACT_BATCH][0] ||
+                           !kg_axes_from_zero(contract->nest->axes[item->index->id])))
+        return false;
+    *map = (struct kg_map){
+        .tensor = element->tensor->id,
+        .element = UNIT_BYTES,
+        .rank = 4,
+        .shape = {PANEL / UNIT_BYTES, layout->shape[k + 1], layout->shape[k],
+                  k > 0 ? layout->shape[0] : 1},
+        .stride = {UNIT_BYTES, PANEL, layout->stride[k] / 2,
+                   k > 0 ? layout->stride[0] / 2 : KG_WGMMA_ACCESS},
+        .box = {PANEL / UNIT_BYTES, KG_TALL_COLUMNS / PANEL_COLUMNS, 1, 1},
+    };
+    return map->stride[2] > 0 && map->stride[2] % KG_WGMMA_ACCESS == 0 && map->stride[3] > 0 &&
+           map->stride[3] % KG_WGMMA_ACCESS == 0;
+}
+
+// Maps weights in place. Returns false if TMA cannot load them like that.
+static bool map_matrix(const struct kg_cuda_contract_plan *plan, struct kg_map *map)
 {
     enum { ACCESS = 16 };
     enum kg_contract_role role = kg_cuda_scaled_weights(plan) ? KG_CONTRACT_N : KG_CONTRACT_M;
-    bool fits =
-        kg_cuda_scaled_is_lines(plan)
-            ? map_lines(plan, &maps[KG_TALL_MAP_WEIGHTS])
-            : kg_cuda_scaled_columns(plan) * kg_cuda_scaled_bits(plan) % (8 * ACCESS) == 0 &&
-                  map_weights(plan, role, KG_CONTRACT_K, LINE / UNIT_BYTES, KG_TALL_DEPTH,
-                              &maps[KG_TALL_MAP_WEIGHTS]);
-    return fits &&
-           (!kg_cuda_tall_stages_zeros(plan) ||
-            kg_cuda_scaled_map_runs(plan, kg_cuda_scaled_zeros_of_runs(plan), KG_TALL_COLUMNS,
-                                    kg_cuda_tall_groups_of_stage(plan), &maps[KG_TALL_MAP_ZEROS]));
+    if (kg_cuda_scaled_is_packed(plan))
+        return map_panels(plan, map);
+    if (kg_cuda_scaled_is_lines(plan))
+        return map_lines(plan, map);
+    return kg_cuda_scaled_columns(plan) * kg_cuda_scaled_bits(plan) % (8 * ACCESS) == 0 &&
+           map_weights(plan, role, KG_CONTRACT_K, LINE / UNIT_BYTES, KG_TALL_DEPTH, map);
+}
+
+// The same of zero points, if there are any.
+static bool map_zeros(const struct kg_cuda_contract_plan *plan, struct kg_map *maps)
+{
+    return !kg_cuda_tall_stages_zeros(plan) ||
+           kg_cuda_scaled_map_runs(plan, kg_cuda_scaled_zeros_of_runs(plan), KG_TALL_COLUMNS,
+                                   kg_cuda_tall_groups_of_stage(plan), &maps[KG_TALL_MAP_ZEROS]);
 }
 
 bool kg_cuda_tall_make_maps(const struct kg_cuda_contract_plan *plan, struct kg_map *maps,
@@ -185,24 +234,28 @@ bool kg_cuda_tall_make_maps(const struct kg_cuda_contract_plan *plan, struct kg_
                                  kg_cuda_tall_groups_of_stage(plan), &maps[KG_TALL_MAP_OFFSETS]))
         return false;
     *packs = false;
-    if (map_in_place(plan, maps))
+    bool has_weights = map_matrix(plan, &maps[KG_TALL_MAP_WEIGHTS]);
+    if (has_weights && map_zeros(plan, maps))
         return true;
     if (kg_cuda_scaled_is_gathered(plan)) // a copy for each item would be too much
         return false;
+    if (kg_cuda_scaled_is_packed(plan)) {
+        *packs = has_weights;
+        if (has_weights)
+            map_packed_zeros(plan, maps);
+        return has_weights;
+    }
     maps[KG_TALL_MAP_WEIGHTS] = maps[KG_TALL_MAP_ZEROS] = (struct kg_map){0};
     *packs = !kg_cuda_scaled_is_whole(plan, 1); // else their words are copied
     if (*packs) {
         int64_t offset = kg_cuda_tall_partial_bytes(plan);
-        int zero_bits = kg_cuda_scaled_zero_bits(plan);
         map_packed(plan, offset, plan->k, kg_cuda_scaled_bits(plan), LINE, KG_TALL_DEPTH,
                    &maps[KG_TALL_MAP_WEIGHTS]);
         maps[KG_TALL_MAP_WEIGHTS].swizzle = LINE;
         if (kg_cuda_scaled_is_lines(plan))
             map_packed_lines(plan, offset, &maps[KG_TALL_MAP_WEIGHTS]);
         if (kg_cuda_tall_stages_zeros(plan))
-            map_packed(plan, offset + packed_weight_bytes(plan), zero_lines(plan), zero_bits,
-                       KG_TALL_COLUMNS * zero_bits / 8, (int)kg_cuda_tall_groups_of_stage(plan),
-                       &maps[KG_TALL_MAP_ZEROS]);
+            map_packed_zeros(plan, maps);
     }
     return true;
 }
@@ -241,7 +294,8 @@ void kg_cuda_tall_grids(const struct kg_cuda_contract_plan *plan, struct kg_grid
                              .shared = (int)kg_cuda_tall_shared_bytes(plan)};
         grids->scratch = (size_t)(kg_cuda_tall_partial_bytes(plan) +
                                   (packs ? kg_cuda_tall_packed_bytes(plan) : 0));
-        int64_t lines = plan->batches * (packed_lines(plan) + zero_lines(plan));
+        int64_t of_weights = kg_cuda_scaled_is_packed(plan) ? 0 : packed_lines(plan);
+        int64_t lines = plan->batches * (of_weights + zero_lines(plan));
         if (packs)
             grids->grids[KG_TALL_PACK] =
                 (struct kg_grid){.blocks = {lines < PACK_BLOCKS ? lines : PACK_BLOCKS, 1, 1},

@@ -76,5 +76,9 @@ double kg_cuda_tall_seconds(const struct kg_cuda_contract_plan *plan);
 void kg_cuda_tall_list(struct kg_cuda_contract_plan *plan,
                        struct kg_cuda_contract_listing *listing);
 bool kg_cuda_tall_guess(struct kg_cuda_contract_plan *plan);
+// Whether the form takes the product that a plan of another form has; if not, says why.
+bool kg_cuda_tall_takes(const struct kg_cuda_contract_plan *plan, struct kg_text *reason);
+// The time of the rule's config for it; 0: it does not take it, or the device is not known.
+double kg_cuda_tall_expected(const struct kg_cuda_contract_plan *plan);
 
 #endif

@@ -1,0 +1,516 @@
+// A product of few rows with 4-bit weights that were packed for it: docs/packed.md. On tensor cores
+// by mma.sync (Ampere and later), bound by reading the weights. The weights struct, numbers and
+// epilogue are those of contract_scaled.cuh; weights are again the left operand of the instruction.
+//
+// A panel has the weights of 64 K indices and 16 columns as the lanes of a warp need them: 16 bytes
+// each, a word for each of four instructions, from which pair_of makes registers. Each warp has
+// panels, the rows' elements of the same K indices, and their scales and zero points copied to a
+// ring of its own in shared memory, several stages ahead.
+
+// ---- The shape of a block ----
+
+// A warp has 16 * STRIPS columns, a block WARPS_ACROSS times as many; WARPS_ALONG of them divide
+// the K indices of a block. GROUP K indices share their scales (0: all do).
+template <class NUMBER, int ROWS, int STRIPS, int WARPS_ACROSS, int WARPS_ALONG, int STAGES,
+          int GROUP>
+struct kg_packed_tile {
+    typedef NUMBER number;
+    static constexpr int rows = ROWS, strips = STRIPS, stages = STAGES, group = GROUP;
+    static constexpr int warps_across = WARPS_ACROSS, warps_along = WARPS_ALONG;
+    static constexpr int threads = 32 * WARPS_ACROSS * WARPS_ALONG;
+    static constexpr int warp_columns = 16 * STRIPS, columns = warp_columns * WARPS_ACROSS;
+    static constexpr int n_tiles = (ROWS + 7) / 8;
+    static constexpr int depth = 64, steps = depth / 16; // of a panel
+    // Steps of a panel that share their scales, and such runs of a panel.
+    static constexpr int run_steps = GROUP % 64 == 0 ? 4 : GROUP % 32 == 0 ? 2 : 1;
+    static constexpr int runs = steps / run_steps;
+    static constexpr int pitch = columns + 8; // of sums in shared memory
+    // Of a stage, in bytes: panels, a line for each row, and of each run and strip 16 scales and 16
+    // zero points of up to a byte.
+    static constexpr int panel = 512, line = depth * 2, of_scales = 32, of_zeros = 16;
+    static constexpr int rows_at = panel * STRIPS, scales_at = rows_at + line * ROWS;
+    static constexpr int zeros_at = scales_at + (GROUP ? runs * STRIPS * of_scales : 0);
+    static constexpr int stage = zeros_at + (GROUP ? runs * STRIPS * of_zeros : 0);
+    static_assert(GROUP % 16 == 0, "a step has one scale");
+    static_assert(ROWS < 8 || ROWS % 8 == 0, "whole instructions");
+};
+
+// ---- Loads ----
+
+// Copies `bytes` of SIZE bytes to shared memory, which become visible to the thread after
+// kg_copies_wait_but; the others become zeros. Other warps may find them in the L1.
+template <int SIZE>
+KG_INLINE void kg_packed_copy(uint32_t to, const void *from, int bytes)
+{
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(to),
+                 "l"(__cvta_generic_to_global(from)), "n"(SIZE), "r"(bytes)
+                 : "memory");
+#endif
+}
+
+// The same of 16 bytes that are read once: other data stays in the L2.
+KG_INLINE void kg_packed_copy_once(uint32_t to, const void *from, uint64_t policy)
+{
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, %2;" ::"r"(to),
+                 "l"(__cvta_generic_to_global(from)), "l"(policy)
+                 : "memory");
+#endif
+}
+
+KG_INLINE void kg_packed_put(uint32_t to, uint32_t word)
+{
+    asm volatile("st.shared.u32 [%0], %1;" ::"r"(to), "r"(word) : "memory");
+}
+
+KG_INLINE void kg_packed_put(uint32_t to, uint16_t half)
+{
+    asm volatile("st.shared.u16 [%0], %1;" ::"r"(to), "h"(half) : "memory");
+}
+
+KG_INLINE uint32_t kg_packed_get_byte(uint32_t from)
+{
+    uint32_t byte;
+    asm volatile("ld.shared.u8 %0, [%1];" : "=r"(byte) : "r"(from) : "memory");
+    return byte;
+}
+
+// Of a lane's two columns of a strip.
+template <typename T>
+struct kg_packed_two {
+    T at[2];
+};
+
+// Fills one stage of the ring after the other, and reads what lanes have of one. ALIGNED: 16 bytes
+// of weights can be copied at once, and panels of strips are adjacent. WHOLE: that, and eight
+// elements of rows can be; so can scales and zero points, if they are adjacent.
+template <class TILE, bool ALIGNED, bool WHOLE, class JOB, class WEIGHTS>
+struct kg_packed_source {
+    typedef typename JOB::element_a element;
+    static constexpr bool has_groups = TILE::group > 0, has_offset = WEIGHTS::HAS_OFFSET;
+    static constexpr bool copies_scales = WHOLE && has_groups && WEIGHTS::ADJACENT_SCALES;
+    static constexpr bool copies_zeros = WHOLE && has_groups && WEIGHTS::ADJACENT_ZEROS;
+    const JOB &job;
+    const WEIGHTS &weights;
+    int64_t item, row, column;        // the warp's first ones
+    int left;                         // columns from there on
+    int k, stop;                      // of the next panel, and the end
+    const uint8_t *own;               // the lane's words of the next panel of the first strip
+    int64_t strip_pitch, panel_pitch; // bytes
+    uint64_t policy;                  // of the L2, for weights
+    const element *rows;              // the lane's first row, at the K indices that it copies
+    int64_t row_pitch;
+    int row_count;
+    const uint8_t *scales, *zeros;   // what the lane copies, at K index 0
+    int64_t scale_pitch, zero_pitch; // bytes between groups
+
+    KG_METHOD kg_packed_source(const JOB &of, const WEIGHTS &by, const kg_tile_task &task,
+                               int64_t first_column, int64_t from, int64_t to)
+        : job(of), weights(by), item(task.item), row(task.row), column(first_column),
+          left((int)kg_min_i64(of.columns() - first_column, TILE::warp_columns)), k((int)from),
+          stop((int)to)
+    {
+        const int lane = threadIdx.x % 32;
+        const int64_t first = by.place(item, 0, column);
+        strip_pitch = (by.place(item, 0, column + 16) - first) / 2;
+        panel_pitch = (by.place(item, TILE::depth, column) - first) / 2;
+        own = reinterpret_cast<const uint8_t *>(by.data()) + first / 2 +
+              k / TILE::depth * panel_pitch + lane * 16;
+        policy = kg_evict_first();
+        row_count = (int)kg_min_i64(of.rows() - row, TILE::rows);
+        row_pitch = of.rows() > 1 ? of.a_at(item, 1, 0) - of.a_at(item, 0, 0) : 0;
+        rows = of.a_at(item, row, 0) + k + lane % 8 * 8 + lane / 8 * row_pitch;
+        if constexpr (copies_scales) {
+            const int64_t place = by.scale_place(item, 0, column);
+            scales = reinterpret_cast<const uint8_t *>(by.scales() + place) + lane * 16;
+            scale_pitch = (by.scale_place(item, TILE::group, column) - place) * 2;
+        }
+        if constexpr (copies_zeros) {
+            const int64_t place = by.zero_place(item, 0, column);
+            zeros = reinterpret_cast<const uint8_t *>(by.zeros()) + place * WEIGHTS::ZERO_BITS / 8 +
+                    lane * 4;
+            zero_pitch =
+                (by.zero_place(item, TILE::group, column) - place) * WEIGHTS::ZERO_BITS / 8;
+        }
+    }
+
+    KG_METHOD void load_words(uint32_t to) const
+    {
+        const int lane = threadIdx.x % 32;
+        to += lane * 16;
+#pragma unroll
+        for (int strip = 0; strip < TILE::strips; strip++) {
+            if (strip > 0 && strip * 16 >= left)
+                break;
+            if constexpr (ALIGNED) {
+                kg_packed_copy_once(to + strip * TILE::panel, own + strip * TILE::panel, policy);
+            } else {
+#pragma unroll 1
+                for (int word = 0; word < 4; word++) {
+                    const uint8_t *from = own + strip * strip_pitch + word * 4;
+                    kg_packed_put(to + strip * TILE::panel + word * 4,
+                                  from[0] | (uint32_t)from[1] << 8 | (uint32_t)from[2] << 16 |
+                                      (uint32_t)from[3] << 24);
+                }
+            }
+        }
+    }
+
+    KG_METHOD void load_rows(uint32_t to) const
+    {
+        const int lane = threadIdx.x % 32;
+        if constexpr (WHOLE) {
+            const int bytes = max(min(stop - k - lane % 8 * 8, 8), 0) * 2;
+#pragma unroll
+            for (int first = 0; first < TILE::rows; first += 4) {
+                const int own_row = first + lane / 8;
+                if (own_row < row_count)
+                    kg_packed_copy<16>(to + own_row * TILE::line + (lane % 8 ^ own_row % 8) * 16,
+                                       rows + first * row_pitch, bytes);
+            }
+        } else {
+#pragma unroll 1
+            for (int i = lane; i < row_count * TILE::depth; i += 32) {
+                const int own_row = i / TILE::depth, at = i % TILE::depth;
+                uint16_t bits = 0;
+                if (k + at < stop)
+                    bits =
+                        *reinterpret_cast<const uint16_t *>(job.a_at(item, row + own_row, k + at));
+                kg_packed_put(to + own_row * TILE::line + (at / 8 ^ own_row % 8) * 16 + at % 8 * 2,
+                              bits);
+            }
+        }
+    }
+
+    // The K index at which a run of the panel from `at` on has its scales.
+    KG_METHOD int run_at(int at, int run) const
+    {
+        return min(at + run * TILE::run_steps * 16, stop - 1);
+    }
+
+    KG_METHOD void load_factors(uint32_t stage) const
+    {
+        const int lane = threadIdx.x % 32;
+#pragma unroll
+        for (int run = 0; run < TILE::runs; run++) {
+            const int64_t number = run_at(k, run) / (has_groups ? TILE::group : 1);
+            if constexpr (copies_scales)
+                if (lane < TILE::strips * 2 && lane * 8 < left)
+                    kg_packed_copy<16>(stage + TILE::scales_at +
+                                           run * TILE::strips * TILE::of_scales + lane * 16,
+                                       scales + number * scale_pitch, 16);
+            if constexpr (copies_zeros)
+                if (lane < TILE::strips * WEIGHTS::ZERO_BITS / 2 &&
+                    lane * 32 / WEIGHTS::ZERO_BITS < left)
+                    kg_packed_copy<4>(stage + TILE::zeros_at + run * TILE::strips * TILE::of_zeros +
+                                          lane * 4,
+                                      zeros + number * zero_pitch, 4);
+        }
+    }
+
+    KG_METHOD void load(uint32_t stage)
+    {
+        if (k < stop) {
+            load_words(stage);
+            load_rows(stage + TILE::rows_at);
+            load_factors(stage);
+        }
+        kg_copies_close();
+        own += panel_pitch;
+        rows += TILE::depth;
+        k += TILE::depth;
+    }
+
+    // The first of the lane's columns of a strip, 2 * g, g = lane / 4; or, if `second`, the other
+    // one.
+    KG_METHOD int64_t column_of(int strip, int second) const
+    {
+        return kg_min_i64(column + strip * 16 + threadIdx.x % 32 / 4 * 2 + second,
+                          job.columns() - 1);
+    }
+
+    // Of a run of the panel at `stage`, which begins at K index `at`.
+    KG_METHOD kg_packed_two<float> scales_of(uint32_t stage, int at, int run, int strip) const
+    {
+        if constexpr (copies_scales) {
+            const uint32_t two = kg_get_shared(stage + TILE::scales_at +
+                                               (run * TILE::strips + strip) * TILE::of_scales +
+                                               threadIdx.x % 32 / 4 * 4);
+            return {{weights.widen_scale((uint16_t)two), weights.widen_scale(two >> 16)}};
+        }
+        return {{weights.scale(item, run_at(at, run), column_of(strip, 0)),
+                 weights.scale(item, run_at(at, run), column_of(strip, 1))}};
+    }
+
+    KG_METHOD kg_packed_two<int> zeros_of(uint32_t stage, int at, int run, int strip) const
+    {
+        if constexpr (copies_zeros) {
+            constexpr int bits = WEIGHTS::ZERO_BITS, mask = (1 << bits) - 1;
+            const uint32_t from = stage + TILE::zeros_at + run * TILE::strips * TILE::of_zeros +
+                                  strip * 2 * bits + threadIdx.x % 32 / 4 * bits / 4;
+            const uint32_t low = kg_packed_get_byte(from);
+            const uint32_t high = bits == 8 ? kg_packed_get_byte(from + 1) : low >> 4;
+            return {{(int)((low & mask) ^ WEIGHTS::ZERO_FLIP) - (int)WEIGHTS::ZERO_FLIP,
+                     (int)(high ^ WEIGHTS::ZERO_FLIP) - (int)WEIGHTS::ZERO_FLIP}};
+        }
+        return {{weights.zero(item, run_at(at, run), column_of(strip, 0)),
+                 weights.zero(item, run_at(at, run), column_of(strip, 1))}};
+    }
+
+    KG_METHOD kg_packed_two<float> offsets_of(int at, int run, int strip) const
+    {
+        return {{weights.offset(item, run_at(at, run), column_of(strip, 0)),
+                 weights.offset(item, run_at(at, run), column_of(strip, 1))}};
+    }
+};
+
+// ---- Sums ----
+
+// Of a warp. Of each strip a lane has columns 2g and 2g + 1, and of each tile of eight rows 2t and
+// 2t + 1, t = lane % 4: the first column of both, then the other one.
+template <class TILE>
+struct kg_packed_sums {
+    float at[TILE::strips][TILE::n_tiles][4];
+    KG_METHOD void clear()
+    {
+#pragma unroll
+        for (int i = 0; i < TILE::strips * TILE::n_tiles * 4; i++)
+            at[i / (TILE::n_tiles * 4)][i / 4 % TILE::n_tiles][i % 4] = 0;
+    }
+};
+
+// Sums of rows, by which offsets are multiplied: products with ones, whose lines are all the same.
+template <class TILE, bool HAS_OFFSET>
+struct kg_packed_row_sums {
+    KG_METHOD void clear()
+    {
+    }
+    KG_METHOD void add(const uint32_t (&)[TILE::n_tiles][2])
+    {
+    }
+    KG_METHOD float times(float, int, int, float total) const
+    {
+        return total;
+    }
+};
+
+template <class TILE>
+struct kg_packed_row_sums<TILE, true> {
+    float at[TILE::n_tiles][4];
+    KG_METHOD void clear()
+    {
+#pragma unroll
+        for (int i = 0; i < TILE::n_tiles * 4; i++)
+            at[i / 4][i % 4] = 0;
+    }
+    KG_METHOD void add(const uint32_t (&rows)[TILE::n_tiles][2])
+    {
+        typedef typename TILE::number::tensor tensor;
+        constexpr uint32_t one = kg_scaled_halves<tensor>::pair;
+        const uint32_t a[1][4] = {{one, one, one, one}};
+#pragma unroll
+        for (int n = 0; n < TILE::n_tiles; n++) {
+            const uint32_t b[1][2] = {{rows[n][0], rows[n][1]}};
+            tensor::template multiply<0>(at[n], a, b);
+        }
+    }
+    // An offset times the sum of a row, more than `total`.
+    KG_METHOD float times(float offset, int n, int i, float total) const
+    {
+        return __fmaf_rn(offset, at[n][i % 2], total);
+    }
+};
+
+// The rows' operands of a step and the next one, from the lines of a stage.
+template <class TILE>
+KG_INLINE void kg_packed_get_rows(uint32_t (&to)[2][TILE::n_tiles][2], uint32_t lines, int step)
+{
+    const int lane = threadIdx.x % 32, chunk = step * 2 + lane / 8;
+#pragma unroll
+    for (int n = 0; n < TILE::n_tiles; n++) {
+        const int row = (n * 8 + lane % 8) % TILE::rows; // fewer than eight are there again
+        uint32_t four[4];
+        kg_get_matrices(four, lines + row * TILE::line + (chunk ^ row % 8) * 16);
+        to[0][n][0] = four[0], to[0][n][1] = four[1];
+        to[1][n][0] = four[2], to[1][n][1] = four[3];
+    }
+}
+
+// The sums of a warp: of the K indices that share the current scales, and of those before, scaled.
+template <class TILE, class SOURCE>
+struct kg_packed_main {
+    typedef typename TILE::number number;
+    const SOURCE &source;
+    kg_packed_sums<TILE> total, sums;
+    kg_packed_row_sums<TILE, SOURCE::has_offset> row_sums;
+    uint32_t biases[TILE::strips][2]; // zero points as the conversion takes them
+
+    KG_METHOD kg_packed_main(const SOURCE &from) : source(from)
+    {
+        total.clear();
+        sums.clear();
+        row_sums.clear();
+    }
+
+    KG_METHOD void set_biases(uint32_t stage, int at, int run)
+    {
+#pragma unroll
+        for (int strip = 0; strip < TILE::strips; strip++) {
+            const kg_packed_two<int> zeros = source.zeros_of(stage, at, run, strip);
+            biases[strip][0] = number::template bias_of<0>(zeros.at[0]);
+            biases[strip][1] = number::template bias_of<1>(zeros.at[1]);
+        }
+    }
+
+    KG_METHOD void multiply(int strip, uint32_t word, const uint32_t (&rows)[TILE::n_tiles][2])
+    {
+        const uint32_t a[1][4] = {{number::template pair_of<0>(word, biases[strip][0]),
+                                   number::template pair_of<1>(word, biases[strip][1]),
+                                   number::template pair_of<2>(word, biases[strip][0]),
+                                   number::template pair_of<3>(word, biases[strip][1])}};
+#pragma unroll
+        for (int n = 0; n < TILE::n_tiles; n++) {
+            const uint32_t b[1][2] = {{rows[n][0], rows[n][1]}};
+            number::tensor::template multiply<0>(sums.at[strip][n], a, b);
+        }
+    }
+
+    // Adds the sums of a run to the total, scaled.
+    KG_METHOD void close_run(uint32_t stage, int at, int run)
+    {
+#pragma unroll
+        for (int strip = 0; strip < TILE::strips; strip++) {
+            const kg_packed_two<float> scales = source.scales_of(stage, at, run, strip);
+            const kg_packed_two<float> offsets = source.offsets_of(at, run, strip);
+#pragma unroll
+            for (int i = 0; i < TILE::n_tiles * 4; i++) {
+                float &of = total.at[strip][i / 4][i % 4];
+                of = __fmaf_rn(sums.at[strip][i / 4][i % 4], scales.at[i / 2 % 2], of);
+                of = row_sums.times(offsets.at[i / 2 % 2], i / 4, i % 4, of);
+            }
+        }
+        sums.clear();
+        row_sums.clear();
+    }
+
+    // The panels of a stage, which begin at K index `at`.
+    KG_METHOD void multiply_stage(uint32_t stage, int at)
+    {
+        uint32_t rows[2][TILE::n_tiles][2];
+        uint4 words[TILE::strips];
+#pragma unroll
+        for (int strip = 0; strip < TILE::strips; strip++)
+            words[strip] = kg_get_shared_words(stage + strip * TILE::panel + threadIdx.x % 32 * 16);
+#pragma unroll
+        for (int step = 0; step < TILE::steps; step++) {
+            if (step % 2 == 0)
+                kg_packed_get_rows<TILE>(rows, stage + TILE::rows_at, step);
+            if (SOURCE::has_groups && step % TILE::run_steps == 0)
+                set_biases(stage, at, step / TILE::run_steps);
+#pragma unroll
+            for (int strip = 0; strip < TILE::strips; strip++)
+                multiply(strip,
+                         step == 0   ? words[strip].x
+                         : step == 1 ? words[strip].y
+                         : step == 2 ? words[strip].z
+                                     : words[strip].w,
+                         rows[step % 2]);
+            row_sums.add(rows[step % 2]);
+            if (SOURCE::has_groups && (step + 1) % TILE::run_steps == 0)
+                close_run(stage, at, step / TILE::run_steps);
+        }
+    }
+};
+
+// The sums of a warp over the source's K indices; `ring` is its shared memory.
+template <class TILE, class SOURCE>
+KG_INLINE void kg_packed_main_loop(kg_packed_sums<TILE> &total, SOURCE &source, uint32_t ring)
+{
+    constexpr int size = TILE::stages * TILE::stage;
+    kg_packed_main<TILE, SOURCE> main(source);
+    const int stop = source.stop;
+    int k = source.k;
+    if (k < stop) {
+#pragma unroll
+        for (int i = 0; i + 1 < TILE::stages; i++)
+            source.load(ring + i * TILE::stage);
+        if constexpr (!SOURCE::has_groups)
+            main.set_biases(ring, 0, 0);
+        int at = 0, free = size - TILE::stage;
+#pragma unroll 1
+        for (; k < stop; k += TILE::depth) {
+            kg_copies_wait_but<TILE::stages - 2>();
+            __syncwarp(); // copies of all lanes; and none still reads the stage to be filled
+            source.load(ring + free);
+            main.multiply_stage(ring + at, k);
+            free = at;
+            at = at + TILE::stage == size ? 0 : at + TILE::stage;
+        }
+        if constexpr (!SOURCE::has_groups)
+            main.close_run(ring, 0, 0);
+    }
+    total = main.total;
+}
+
+// ---- The kernel ----
+
+// Task `number` of all tiles and their K slices. Tiles with the same columns follow each other.
+template <class TILE, int SPLIT, class JOB>
+KG_INLINE kg_tile_task kg_packed_task_of(const JOB &job, int number, int tall, int wide)
+{
+    kg_tile_task task;
+    task.slice = kg_take(&number, SPLIT);
+    task.row = kg_take(&number, tall) * TILE::rows;
+    task.column = kg_take(&number, wide) * TILE::columns;
+    task.item = number;
+    kg_slice_steps<TILE::depth>(job.depth(), SPLIT, task.slice, &task.k, &task.stop);
+    return task;
+}
+
+// Stores the sums of a warp in shared memory: a line for each row.
+template <class TILE>
+KG_INLINE void kg_packed_stage(float *to, const kg_packed_sums<TILE> &sums)
+{
+    const int lane = threadIdx.x % 32;
+#pragma unroll
+    for (int i = 0; i < TILE::n_tiles * 2; i++) {
+        const int row = i / 2 * 8 + lane % 4 * 2 + i % 2;
+#pragma unroll
+        for (int strip = 0; strip < TILE::strips; strip++)
+            if (row < TILE::rows)
+                *reinterpret_cast<float2 *>(to + row * TILE::pitch + strip * 16 + lane / 4 * 2) =
+                    make_float2(sums.at[strip][i / 2][i % 2], sums.at[strip][i / 2][i % 2 + 2]);
+    }
+}
+
+// Any number of blocks of TILE::threads threads. K slices store their partial sums in `scratch`:
+// [SPLIT, batches, rows, columns]. The warps of a block divide its columns and its K slice.
+template <class TILE, int SPLIT, bool ALIGNED, bool WHOLE, class JOB, class WEIGHTS>
+KG_INLINE void kg_contract_packed(const JOB &job, const WEIGHTS &weights, char *scratch)
+{
+    extern __shared__ uint4 kg_scaled_shared[];
+    float *shared = reinterpret_cast<float *>(kg_scaled_shared);
+    const int warp = threadIdx.x / 32, across = warp % TILE::warps_across;
+    const int along = warp / TILE::warps_across;
+    const int tall = (int)((job.rows() + TILE::rows - 1) / TILE::rows);
+    const int wide = (int)((job.columns() + TILE::columns - 1) / TILE::columns);
+    const int tasks = (int)job.batches() * tall * wide * SPLIT;
+#pragma unroll 1
+    for (int number = blockIdx.x; number < tasks; number += gridDim.x) {
+        const kg_tile_task task = kg_packed_task_of<TILE, SPLIT>(job, number, tall, wide);
+        const int64_t column = task.column + across * TILE::warp_columns;
+        int64_t from, to;
+        kg_slice_steps<TILE::depth>(task.stop - task.k, TILE::warps_along, along, &from, &to);
+        kg_packed_source<TILE, ALIGNED, WHOLE, JOB, WEIGHTS> source(
+            job, weights, task, column, task.k + from, column < job.columns() ? task.k + to : 0);
+        kg_packed_sums<TILE> sums;
+        kg_packed_main_loop<TILE>(sums, source,
+                                  kg_shared_address(shared) + warp * TILE::stages * TILE::stage);
+        __syncthreads(); // sums take the place of stages
+        kg_packed_stage<TILE>(
+            shared + along * (TILE::rows * TILE::pitch) + across * TILE::warp_columns, sums);
+        kg_scaled_epilogue<TILE, SPLIT>(job, task, shared, reinterpret_cast<float *>(scratch));
+        __syncthreads();
+    }
+}
