@@ -8,6 +8,8 @@
 
 #include "analyze/analyze.h"
 
+#include "lang/panels.h"
+
 #include <string.h>
 
 struct checker {
@@ -82,11 +84,11 @@ static enum kg_status fail(const struct checker *check, const struct kg_expr *re
 }
 
 static enum kg_status refuse(const struct checker *check, const struct place *place,
-                             const struct kg_expr *read, int dimension,
-                             const struct kg_interval *interval, int64_t size)
+                             const struct kg_expr *read, const struct kg_expr *subscript,
+                             int dimension, const struct kg_interval *interval, int64_t size)
 {
     const char *name = read->tensor->name;
-    const struct kg_expr *subscript = read->arguments[dimension];
+    const bool is_packed = read->tensor->panel_rows; // which cannot be padded
     struct kg_text where = {0}, reach = {0};
     kg_lang_print_expr(&where, read);
     kg_lang_print_expr(&reach, subscript);
@@ -94,13 +96,15 @@ static enum kg_status refuse(const struct checker *check, const struct place *pl
     print_reach(&reach, interval);
     if (interval->known)
         print_indices(&reach, &place->scope, subscript);
-    enum kg_status status =
-        fail(check, read, subscript->span,
-             " reads outside %s\n"
-             "dimension %d of %s has %lld element%s, but subscript %s\n"
-             "help: pad(%s, value) gives what lies outside a value; or let the index run over less",
-             name, dimension, name, (long long)size, size == 1 ? "" : "s", kg_text_string(&reach),
-             kg_text_string(&where));
+    enum kg_status status = fail(
+        check, read, subscript->span,
+        " reads outside %s\n"
+        "dimension %d of %s has %lld element%s, but subscript %s\n"
+        "help: %s%s%s",
+        name, dimension, name, (long long)size, size == 1 ? "" : "s", kg_text_string(&reach),
+        is_packed ? "" : "pad(", is_packed ? "" : kg_text_string(&where),
+        is_packed ? "let the index run over less"
+                  : ", value) gives what lies outside a value; or let the index run over less");
     kg_text_free(&where);
     kg_text_free(&reach);
     return status;
@@ -164,13 +168,14 @@ static enum kg_status check_places(const struct checker *check, const struct kg_
 static enum kg_status check_expr(const struct checker *check, const struct place *place,
                                  const struct kg_expr *expr);
 
+// `size`: what that dimension has; of a packed input rows or columns, not panels.
 static enum kg_status check_subscript(const struct checker *check, const struct place *place,
-                                      const struct kg_expr *read, int dimension)
+                                      const struct kg_expr *read, const struct kg_expr *subscript,
+                                      int dimension, int64_t size)
 {
     // With larger offsets, kernels could overflow when they compute an address.
     const int64_t far = (int64_t)1 << 60;
-    int64_t size = check->problem->layouts[read->tensor->id].shape[dimension];
-    struct kg_interval interval = kg_scope_interval(&place->scope, read->arguments[dimension]);
+    struct kg_interval interval = kg_scope_interval(&place->scope, subscript);
     if (interval.gather)
         return size == 0 && !read->pad && !place->idle ? refuse_gather(check, read, dimension)
                                                        : KG_OK;
@@ -178,8 +183,28 @@ static enum kg_status check_subscript(const struct checker *check, const struct 
         return KG_OK;
     if (!interval.known || interval.low < -far || interval.high > far ||
         (!read->pad && (interval.low < 0 || interval.high >= size)))
-        return refuse(check, place, read, dimension, &interval, size);
+        return refuse(check, place, read, subscript, dimension, &interval, size);
     return KG_OK;
+}
+
+static enum kg_status check_subscripts(const struct checker *check, const struct place *place,
+                                       const struct kg_expr *read)
+{
+    const struct kg_tensor *tensor = read->tensor;
+    const int64_t *shape = check->problem->layouts[tensor->id].shape;
+    const struct kg_expr *subscripts[KG_MAX_RANK];
+    bool is_declared = kg_lang_declared_subscripts(read, subscripts);
+    int rank = is_declared ? kg_lang_declared_rank(tensor) : tensor->rank;
+    enum kg_status status = KG_OK;
+    for (int i = 0; i < rank && status == KG_OK; i++) {
+        int64_t size = shape[i];
+        if (tensor->panel_rows && is_declared)
+            status = kg_lang_size_value(kg_lang_declared_dim(tensor, i), check->problem->sizes,
+                                        &size, check->error);
+        if (status == KG_OK)
+            status = check_subscript(check, place, read, subscripts[i], i, size);
+    }
+    return status;
 }
 
 static bool takes_no_value(const struct kg_scope *scope, const bool used[KG_MAX_INDICES])
@@ -275,9 +300,7 @@ static enum kg_status check_expr(const struct checker *check, const struct place
         return status;
     if (expr->pad && status == KG_OK)
         status = check_expr(check, place, expr->pad);
-    for (int i = 0; i < expr->argument_count && status == KG_OK; i++)
-        status = check_subscript(check, place, expr, i);
-    return status;
+    return status == KG_OK ? check_subscripts(check, place, expr) : status;
 }
 
 static enum kg_status check_statement(const struct checker *check)
@@ -301,22 +324,31 @@ static bool is_whole(const struct kg_index *index)
            (index->end->kind == KG_EXPR_SIZE || index->end->kind == KG_EXPR_NUMBER);
 }
 
+static bool reads_inside(const struct kg_expr *read)
+{
+    const struct kg_expr *subscripts[KG_MAX_RANK];
+    bool is_inside = !read->pad && kg_lang_declared_subscripts(read, subscripts);
+    for (int i = 0; is_inside && i < kg_lang_declared_rank(read->tensor); i++)
+        is_inside =
+            subscripts[i]->kind == KG_EXPR_INDEX && is_whole(subscripts[i]->index) &&
+            kg_analyze_equal(subscripts[i]->index->end, kg_lang_declared_dim(read->tensor, i));
+    return is_inside;
+}
+
 // Is every subscript an index that runs over exactly its dimension?
 static bool stays_inside(const struct kg_expr *expr)
 {
-    const bool is_read = expr->kind == KG_EXPR_READ, is_reduce = expr->kind == KG_EXPR_REDUCE;
-    if ((is_read && expr->pad) || (is_reduce && kg_reduces[expr->reduce].is_argument))
+    const bool is_reduce = expr->kind == KG_EXPR_REDUCE;
+    if (expr->kind == KG_EXPR_READ)
+        return reads_inside(expr);
+    if (is_reduce && kg_reduces[expr->reduce].is_argument)
         return false;
     for (int i = 0; is_reduce && i < expr->index_count; i++)
         if (!is_whole(expr->indices[i]))
             return false;
-    for (int i = 0; i < expr->argument_count; i++) {
-        const struct kg_expr *part = expr->arguments[i];
-        if (is_read ? part->kind != KG_EXPR_INDEX || !is_whole(part->index) ||
-                          !kg_analyze_equal(part->index->end, expr->tensor->dims[i])
-                    : !stays_inside(part))
+    for (int i = 0; i < expr->argument_count; i++)
+        if (!stays_inside(expr->arguments[i]))
             return false;
-    }
     return true;
 }
 

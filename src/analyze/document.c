@@ -1,6 +1,7 @@
 // The definition document in Markdown: shared functions, and its first section, the definition.
 
 #include "analyze/document.h"
+#include "lang/panels.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -224,11 +225,18 @@ static void say_facts(struct kg_document *document)
     }
 }
 
+// What is packed is shown as declared, and then as it lies in memory.
 static void say_shape(struct kg_document *document, const struct kg_tensor *tensor)
 {
     const struct kg_layout *layout = &document->problem->layouts[tensor->id];
     kg_text_add(document->text, "`[");
-    for (int i = 0; i < tensor->rank; i++) {
+    for (int i = 0; i < kg_lang_declared_rank(tensor); i++) {
+        kg_text_add(document->text, i ? ", " : "");
+        kg_lang_print_expr(document->text, kg_lang_declared_dim(tensor, i));
+    }
+    if (tensor->panel_rows)
+        kg_document_say(document, "]`, in memory `[", "]`，内存中为 `[");
+    for (int i = 0; tensor->panel_rows && i < tensor->rank; i++) {
         kg_text_add(document->text, i ? ", " : "");
         kg_lang_print_expr(document->text, tensor->dims[i]);
     }
@@ -248,8 +256,8 @@ static void say_tensors(struct kg_document *document, enum kg_role role)
         const struct kg_layout *layout = &problem->layouts[i];
         if (tensor->role != role)
             continue;
-        kg_text_format(document->text, "| **%s** | %s | ", tensor->name,
-                       kg_dtypes[tensor->type.dtype].name);
+        kg_text_format(document->text, "| **%s** | %s%s | ", tensor->name,
+                       tensor->panel_rows ? "packed " : "", kg_dtypes[tensor->type.dtype].name);
         say_shape(document, tensor);
         if (layout->contiguous)
             kg_document_say(document, " | contiguous", " | 连续");
@@ -306,6 +314,14 @@ static void say_constraints(struct kg_document *document)
             kg_document_say(document,
                             "- `%s` holds two elements a byte, the even one in the low half.\n",
                             "- `%s` 每字节存放两个元素，偶数位元素在低 4 位。\n", tensor->name);
+        if (tensor->panel_rows)
+            kg_document_say(document,
+                            "- `%s` is packed in panels of 64 rows and 16 columns, as "
+                            "`kg_pack_weights` writes them. Codes outside its rows and columns "
+                            "are never used.\n",
+                            "- `%s` 按 64 行 × 16 列的面板打包（由 `kg_pack_weights` 写出）；"
+                            "行列范围之外的编码不参与计算。\n",
+                            tensor->name);
         if (is_gathered_from(document->problem, tensor))
             kg_document_say(document, "- Indices into `%s` beyond its ends are clamped to them.\n",
                             "- 对 `%s` 的越界索引会被截断到两端。\n", tensor->name);

@@ -2,6 +2,7 @@
 // flow.
 
 #include "analyze/document.h"
+#include "lang/panels.h"
 
 #include <string.h>
 
@@ -40,8 +41,8 @@ static struct term term_of_nest(const struct kg_nest *nest)
 static struct term term_of_tensor(const struct kg_tensor *tensor)
 {
     struct term term = {0};
-    for (int i = 0; i < tensor->rank; i++)
-        add_factor(&term, tensor->dims[i]);
+    for (int i = 0; i < kg_lang_declared_rank(tensor); i++)
+        add_factor(&term, kg_lang_declared_dim(tensor, i));
     return term;
 }
 

@@ -29,6 +29,8 @@ static void write_tensors(struct kg_json *json, const struct kg_problem *problem
         kg_json_text(json, "dtype",
                      tensor->role == KG_ROLE_LOCAL ? kg_type_name_of(tensor->compute)
                                                    : kg_dtypes[tensor->type.dtype].name);
+        if (tensor->panel_rows)
+            kg_json_boolean(json, "packed", true);
         write_shape(json, &problem->layouts[i], tensor->rank);
         kg_json_end_object(json);
     }

@@ -116,6 +116,7 @@ static void describe(const struct kg_bundle *bundle, int tensor, struct kg_text 
                                                 : ", ",
                            kg_dtypes[set.dtypes[i]].name);
     }
+    kg_text_add(text, bundle->instance->tensors[tensor]->panel_rows ? ", packed in panels" : "");
     kg_text_add(text, kg_dtype_is_packed(set.dtypes[0])
                           ? ", two elements a byte of torch.uint8, of "
                           : " ");

@@ -103,6 +103,8 @@ struct kg_type_name kg_lang_check_type(struct kg_check *check, const struct kg_t
         token->text);
     const char *here =
         kg_lang_foreign_type(check->job, token->text, "help: it is called ", " here");
+    if (strcmp(token->text, "packed") == 0)
+        here = "expected a dtype behind it, as in packed u4[K, N]";
     kg_lang_fail(check->job, token->span,
                  here ? here : kg_lang_suggest(check->job, token->text, names, count, otherwise),
                  "unknown type \"%s\"", token->text);
@@ -257,6 +259,8 @@ static void check_tensors(struct kg_check *check)
         tensor->type = kg_lang_check_type(check, from->type);
         for (const struct kg_node *dim = from->dims; dim; dim = dim->next)
             tensor->dims[tensor->rank++] = kg_lang_check_size(check, dim);
+        if (from->packed)
+            kg_lang_declare_panels(check, from, tensor);
         op->input_count += !from->is_output;
         op->output_count += from->is_output;
         op->tensors[op->tensor_count++] = tensor;
@@ -274,6 +278,32 @@ static bool is_bound(const struct kg_op *op, const struct kg_size *size)
     return size->is_param;
 }
 
+// Is it a size of a packed input, whose panels tell it no more exactly than by 64 or 16?
+static bool is_of_panels(const struct kg_op *op, const struct kg_size *size)
+{
+    for (int i = 0; i < op->input_count; i++) {
+        const struct kg_tensor *tensor = op->tensors[i];
+        if (tensor->panel_rows &&
+            (tensor->panel_rows->size == size || tensor->panel_columns->size == size))
+            return true;
+    }
+    return false;
+}
+
+_Noreturn static void fail_unbound(struct kg_check *check, const struct kg_size *size)
+{
+    bool is_packed = is_of_panels(check->op, size);
+    kg_lang_fail(check->job, size->span,
+                 kg_lang_format(check->job,
+                                "help: make it a param, \"param %s = 1\", or use it alone "
+                                "as a dimension of %s",
+                                size->name, is_packed ? "an input that is not packed" : "an input"),
+                 is_packed ? "nothing tells the size \"%s\": a packed input has whole panels of "
+                             "64 rows and 16 columns"
+                           : "nothing tells the size \"%s\"",
+                 size->name);
+}
+
 static void check_signature(struct kg_check *check)
 {
     check_typevars(check);
@@ -285,12 +315,7 @@ static void check_signature(struct kg_check *check)
     for (int i = 0; i < check->op->size_count; i++) {
         const struct kg_size *size = check->op->sizes[i];
         if (!is_bound(check->op, size))
-            kg_lang_fail(check->job, size->span,
-                         kg_lang_format(check->job,
-                                        "help: make it a param, \"param %s = 1\", or use it alone "
-                                        "as a dimension of an input",
-                                        size->name),
-                         "nothing tells the size \"%s\"", size->name);
+            fail_unbound(check, size);
     }
 }
 

@@ -27,6 +27,10 @@ void kg_lang_check_body(struct kg_check *check);
 const struct kg_expr *kg_lang_check_size(struct kg_check *check, const struct kg_node *node);
 // The dtype or type variable a token names.
 struct kg_type_name kg_lang_check_type(struct kg_check *check, const struct kg_token *token);
+// panels.c: the shape of an input that is packed, and reads of it.
+void kg_lang_declare_panels(struct kg_check *check, const struct kg_syntax_tensor *from,
+                            struct kg_tensor *tensor);
+void kg_lang_read_panels(struct kg_lang_job *job, struct kg_expr *read);
 // check_ranges.c: the ranges of inputs that the goal names.
 void kg_lang_check_ranges(struct kg_check *check);
 // Refuses a call of a function of the language with too few or too many arguments.

@@ -4,6 +4,7 @@
 
 #include "lang/check.h"
 #include "lang/lang.h"
+#include "lang/panels.h"
 #include "lang/words.h"
 
 #include <string.h>
@@ -82,9 +83,9 @@ static const char *shape_text(struct scope *scope, const struct kg_tensor *tenso
 {
     struct kg_text text = {0};
     kg_text_format(&text, "help: it is %s[", tensor->name);
-    for (int i = 0; i < tensor->rank; i++) {
+    for (int i = 0; i < kg_lang_declared_rank(tensor); i++) {
         kg_text_add(&text, i ? ", " : "");
-        kg_lang_print_expr(&text, tensor->dims[i]);
+        kg_lang_print_expr(&text, kg_lang_declared_dim(tensor, i));
     }
     kg_text_add(&text, "]");
     const char *copy = kg_lang_format(scope->check->job, "%s", kg_text_string(&text));
@@ -252,10 +253,11 @@ static struct kg_expr *build_read(struct scope *scope, const struct kg_node *nod
     const struct kg_tensor *tensor = kg_lang_find_tensor(check->op, node->token->text);
     if (!tensor || (tensor->role != KG_ROLE_INPUT && !check->defined[tensor->id]))
         fail_tensor(scope, node);
-    if (node->argument_count != tensor->rank)
+    int rank = kg_lang_declared_rank(tensor);
+    if (node->argument_count != rank)
         kg_lang_fail(check->job, node->span, shape_text(scope, tensor),
                      "\"%s\" has %d dimension%s and is read with %d subscript%s", tensor->name,
-                     tensor->rank, tensor->rank == 1 ? "" : "s", node->argument_count,
+                     rank, rank == 1 ? "" : "s", node->argument_count,
                      node->argument_count == 1 ? "" : "s");
     struct kg_expr *expr = new_expr(scope, node, KG_EXPR_READ);
     expr->tensor = tensor;
@@ -265,12 +267,14 @@ static struct kg_expr *build_read(struct scope *scope, const struct kg_node *nod
     build_arguments(scope, expr, node->arguments, node->argument_count);
     scope->subscripts--;
     scope->read = outer;
-    for (int i = 0; i < tensor->rank; i++) {
+    for (int i = 0; i < rank; i++) {
         const struct kg_expr *subscript = expr->arguments[i];
         check_subscript(scope, subscript, true);
         if (subscript->kind == KG_EXPR_INDEX && !subscript->index->end)
-            scope->indices[subscript->index->id]->end = tensor->dims[i];
+            scope->indices[subscript->index->id]->end = kg_lang_declared_dim(tensor, i);
     }
+    if (tensor->panel_rows)
+        kg_lang_read_panels(check->job, expr);
     return expr;
 }
 
@@ -294,6 +298,14 @@ static struct kg_expr *build_pad(struct scope *scope, const struct kg_node *node
                      "expected pad(x[...], value): a read, and what it gives outside its tensor",
                      "pad() takes a read and a value");
     struct kg_expr *expr = build_read(scope, read);
+    if (expr->tensor->panel_rows)
+        kg_lang_fail(
+            scope->check->job, node->span,
+            "help: let the indices stay inside its rows and columns, or declare it without "
+            "\"packed\"",
+            "\"%s\" is packed and cannot be read with pad(): its last panels reach beyond "
+            "its rows and columns",
+            expr->tensor->name);
     expr->pad = build(scope, read->next);
     expr->span = node->span;
     return expr;

@@ -3,6 +3,8 @@
 
 #include "lang/difference_job.h"
 
+#include "lang/panels.h"
+
 #include <string.h>
 
 // Two statements.
@@ -70,13 +72,31 @@ static bool same_node(struct match *match, const struct kg_expr *one, const stru
     return false;
 }
 
+// Whether an input is packed shows in the signature: its reads are compared as written.
+static bool same_arguments(struct match *match, const struct kg_expr *one,
+                           const struct kg_expr *other)
+{
+    const struct kg_expr *declared[2][KG_MAX_RANK];
+    const struct kg_expr **left = one->arguments, **right = other->arguments;
+    int count = one->argument_count, other_count = other->argument_count;
+    if (one->kind == KG_EXPR_READ && kg_lang_declared_subscripts(one, declared[0]) &&
+        kg_lang_declared_subscripts(other, declared[1])) {
+        left = declared[0];
+        right = declared[1];
+        count = kg_lang_declared_rank(one->tensor);
+        other_count = kg_lang_declared_rank(other->tensor);
+    }
+    bool equal = count == other_count;
+    for (int i = 0; equal && i < count; i++)
+        equal = same(match, left[i], right[i]);
+    return equal;
+}
+
 // Remembers the innermost place where they differ.
 static bool same(struct match *match, const struct kg_expr *one, const struct kg_expr *other)
 {
-    bool equal = one->kind == other->kind && one->argument_count == other->argument_count &&
-                 same_node(match, one, other);
-    for (int i = 0; equal && i < one->argument_count; i++)
-        equal = same(match, one->arguments[i], other->arguments[i]);
+    bool equal = one->kind == other->kind && same_node(match, one, other) &&
+                 same_arguments(match, one, other);
     if (equal && one->kind == KG_EXPR_READ && one->pad)
         equal = same(match, one->pad, other->pad);
     if (!equal && !match->before_at) {

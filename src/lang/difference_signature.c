@@ -3,6 +3,7 @@
 #include "lang/difference_job.h"
 
 #include "lang/check.h"
+#include "lang/panels.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -51,8 +52,10 @@ static bool was_matched(const struct kg_comparison *comparison, const struct kg_
 static void match_sizes(struct kg_comparison *comparison, const struct kg_tensor *old,
                         const struct kg_tensor *new)
 {
-    for (int d = 0; d < old->rank && old->rank == new->rank; d++) {
-        const struct kg_expr *one = old->dims[d], *other = new->dims[d];
+    int rank = kg_lang_declared_rank(old);
+    for (int d = 0; d < rank && rank == kg_lang_declared_rank(new); d++) {
+        const struct kg_expr *one = kg_lang_declared_dim(old, d);
+        const struct kg_expr *other = kg_lang_declared_dim(new, d);
         if (one->kind == KG_EXPR_SIZE && other->kind == KG_EXPR_SIZE &&
             one->size->is_param == other->size->is_param && !comparison->sizes[one->size->id] &&
             !kg_lang_find_size(comparison->before, other->size->name))
@@ -129,22 +132,12 @@ bool kg_difference_same_type(const struct kg_comparison *comparison,
 
 // ---- Tensors
 
-static const char *type_text(const struct kg_tensor *tensor)
-{
-    return tensor->type.variable ? tensor->type.variable->name : kg_dtypes[tensor->type.dtype].name;
-}
-
 // "x: T[P, D]"
 static struct kg_difference_side side_of_tensor(struct kg_comparison *comparison,
                                                 const struct kg_tensor *tensor)
 {
     struct kg_text text = {0};
-    kg_text_format(&text, "%s: %s[", tensor->name, type_text(tensor));
-    for (int d = 0; d < tensor->rank; d++) {
-        kg_text_add(&text, d ? ", " : "");
-        kg_lang_print_expr(&text, tensor->dims[d]);
-    }
-    kg_text_add(&text, "]");
+    kg_lang_print_tensor(&text, tensor);
     return (struct kg_difference_side){tensor->span, kg_difference_keep(comparison, &text)};
 }
 
@@ -153,16 +146,19 @@ static void compare_tensor(struct kg_comparison *comparison, const char *role,
 {
     bool name = strcmp(old->name, new->name) != 0;
     bool type = !kg_difference_same_type(comparison, &old->type, &new->type);
-    bool shape = old->rank != new->rank;
-    for (int d = 0; d < old->rank && !shape; d++)
-        shape = !kg_difference_same_size(comparison, old->dims[d], new->dims[d]);
-    if (!name && !type && !shape)
+    bool packing = !old->panel_rows != !new->panel_rows;
+    int rank = kg_lang_declared_rank(old);
+    bool shape = rank != kg_lang_declared_rank(new);
+    for (int d = 0; d < rank && !shape; d++)
+        shape = !kg_difference_same_size(comparison, kg_lang_declared_dim(old, d),
+                                         kg_lang_declared_dim(new, d));
+    if (!name && !type && !shape && !packing)
         return;
-    const char *const words[] = {"name", "dtype", "shape"};
-    const bool differ[] = {name, type, shape};
+    const char *const words[] = {"name", "dtype", "shape", "packing"};
+    const bool differ[] = {name, type, shape, packing};
     char what[64] = "";
     size_t length = 0;
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 4; i++)
         if (differ[i])
             length += (size_t)snprintf(what + length, sizeof what - length, "%s%s",
                                        length ? " and " : "", words[i]);

@@ -110,10 +110,16 @@ static const struct kg_expr *copy_dimension(struct instantiation *s, const struc
 {
     if (!from)
         return NULL;
-    for (int t = 0; t < s->to->tensor_count; t++)
-        for (int d = 0; d < s->to->tensors[t]->rank; d++)
-            if (s->from->tensors[t]->dims[d] == from && s->to->tensors[t]->dims[d])
-                return s->to->tensors[t]->dims[d];
+    for (int t = 0; t < s->to->tensor_count; t++) {
+        const struct kg_tensor *old = s->from->tensors[t], *new = s->to->tensors[t];
+        if (old->panel_rows == from && new->panel_rows)
+            return new->panel_rows;
+        if (old->panel_columns == from && new->panel_columns)
+            return new->panel_columns;
+        for (int d = 0; d < new->rank; d++)
+            if (old->dims[d] == from && new->dims[d])
+                return new->dims[d];
+    }
     return copy_expr(s, from);
 }
 
@@ -203,12 +209,15 @@ static void copy_tensor(struct instantiation *s, const struct kg_tensor *from)
     *tensor = *from;
     s->to->tensors[s->to->tensor_count++] = tensor;
     memset(tensor->dims, 0, sizeof tensor->dims);
+    tensor->panel_rows = tensor->panel_columns = NULL;
     if (from->role == KG_ROLE_LOCAL)
         return; // completed by its statement
     tensor->type = bind_type(s, from->type);
     tensor->compute = kg_dtypes[tensor->type.dtype].compute;
     for (int d = 0; d < from->rank; d++)
         tensor->dims[d] = copy_dimension(s, from->dims[d]);
+    tensor->panel_rows = copy_dimension(s, from->panel_rows);
+    tensor->panel_columns = copy_dimension(s, from->panel_columns);
 }
 
 static void copy_statement(struct instantiation *s, const struct kg_statement *from)

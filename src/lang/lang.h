@@ -59,9 +59,11 @@ enum kg_status kg_lang_infer_sizes(const struct kg_op *instance, const int *rank
 // none.
 bool kg_lang_range_of(const struct kg_range *range, enum kg_dtype dtype, double *low, double *high);
 
-// Writes an expression, a statement or a size expression back in the language's own syntax.
+// Writes an expression, a statement, a size expression or an input's or output's declaration back
+// in the language's own syntax. Reads of a packed input are written as the definition has them.
 void kg_lang_print_expr(struct kg_text *text, const struct kg_expr *expr);
 void kg_lang_print_statement(struct kg_text *text, const struct kg_statement *statement);
+void kg_lang_print_tensor(struct kg_text *text, const struct kg_tensor *tensor);
 
 // "file:line:column: error: MESSAGE" and the line with carets, each with a newline; for what is
 // found wrong with an instance once its sizes are known.

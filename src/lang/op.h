@@ -83,6 +83,9 @@ struct kg_tensor {
     enum kg_dtype memory;     // instance, of an intermediate: what it lies in memory as
     int rank;
     const struct kg_expr *dims[KG_MAX_RANK]; // size expressions (sizes, numbers, + - * / % ceildiv)
+    // Of an input declared `packed`: its rows and columns. `rank` and `dims` are those of the
+    // panels in memory (panels.h). NULL: an ordinary tensor.
+    const struct kg_expr *panel_rows, *panel_columns;
 };
 
 enum kg_relation {

@@ -59,12 +59,14 @@ const struct kg_token *kg_parser_expect(struct kg_parser *parser, enum kg_token_
     return kg_parser_next(parser);
 }
 
-// `x: T[P, D]`
+// `x: T[P, D]`, `w: packed u4[K, N]`
 static struct kg_syntax_tensor *parse_tensor(struct kg_parser *parser)
 {
     struct kg_syntax_tensor *tensor = KG_LANG_NEW(parser->job, struct kg_syntax_tensor);
     tensor->name = kg_parser_expect(parser, KG_TOKEN_NAME, "a tensor such as x: f32[N]");
     kg_parser_expect(parser, KG_TOKEN_COLON, "\":\" and a type such as f32[N]");
+    if (kg_parser_is_word(parser->at, "packed") && parser->at[1].kind == KG_TOKEN_NAME)
+        tensor->packed = kg_parser_next(parser);
     tensor->type = kg_parser_expect(parser, KG_TOKEN_NAME, "a dtype or a type variable");
     kg_parser_expect(parser, KG_TOKEN_OPEN_BRACKET,
                      "\"[\" and the dimensions; a scalar is written f32[]");

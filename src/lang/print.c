@@ -2,6 +2,7 @@
 // parse to the same tree.
 
 #include "lang/lang.h"
+#include "lang/panels.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -104,8 +105,14 @@ static void print_list(struct kg_text *text, const struct kg_expr *expr)
 
 static void print_read(struct kg_text *text, const struct kg_expr *expr)
 {
+    const struct kg_expr *subscripts[KG_MAX_RANK];
+    struct kg_expr declared = *expr;
+    if (kg_lang_declared_subscripts(expr, subscripts)) {
+        declared.arguments = subscripts;
+        declared.argument_count = kg_lang_declared_rank(expr->tensor);
+    }
     kg_text_format(text, expr->pad ? "pad(%s[" : "%s[", expr->tensor->name);
-    print_list(text, expr);
+    print_list(text, &declared);
     kg_text_add(text, "]");
     if (expr->pad) {
         kg_text_add(text, ", ");
@@ -237,4 +244,16 @@ void kg_lang_print_statement(struct kg_text *text, const struct kg_statement *st
     }
     kg_text_add(text, "] = ");
     kg_lang_print_expr(text, statement->value);
+}
+
+void kg_lang_print_tensor(struct kg_text *text, const struct kg_tensor *tensor)
+{
+    const struct kg_typevar *variable = tensor->type.variable;
+    kg_text_format(text, "%s: %s%s[", tensor->name, tensor->panel_rows ? "packed " : "",
+                   variable ? variable->name : kg_dtypes[tensor->type.dtype].name);
+    for (int d = 0; d < kg_lang_declared_rank(tensor); d++) {
+        kg_text_add(text, d ? ", " : "");
+        kg_lang_print_expr(text, kg_lang_declared_dim(tensor, d));
+    }
+    kg_text_add(text, "]");
 }

@@ -91,8 +91,20 @@ static enum kg_status check_rank(const struct kg_tensor *tensor, int rank, struc
 {
     if (rank < 0 || rank == tensor->rank)
         return KG_OK;
-    return kg_error_set(error, KG_ERROR_SHAPE, "\"%s\" has %d dimension%s, not %d", tensor->name,
-                        tensor->rank, tensor->rank == 1 ? "" : "s", rank);
+    struct kg_text text = {0};
+    if (tensor->panel_rows) {
+        kg_text_add(&text, ": it is packed and lies in memory as [");
+        for (int d = 0; d < tensor->rank; d++) {
+            kg_text_add(&text, d ? ", " : "");
+            kg_lang_print_expr(&text, tensor->dims[d]);
+        }
+        kg_text_add(&text, "]");
+    }
+    enum kg_status status =
+        kg_error_set(error, KG_ERROR_SHAPE, "\"%s\" has %d dimension%s, not %d%s", tensor->name,
+                     tensor->rank, tensor->rank == 1 ? "" : "s", rank, kg_text_string(&text));
+    kg_text_free(&text);
+    return status;
 }
 
 // Where a size got its value.

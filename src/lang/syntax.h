@@ -46,6 +46,7 @@ struct kg_node {
 
 struct kg_syntax_tensor {
     const struct kg_token *name;
+    const struct kg_token *packed; // the word; NULL: not written
     const struct kg_token *type;
     bool is_output;
     int rank;

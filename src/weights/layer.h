@@ -8,12 +8,11 @@
 #define KG_WEIGHTS_LAYER_H
 
 #include "lang/dtype.h"
+#include "lang/panels.h"
 
 #include <stdint.h>
 
-// Codes come in panels of 64 rows and 16 columns: one step of a warp's tensor instructions.
-#define KG_PANEL_ROWS 64
-#define KG_PANEL_COLUMNS 16
+// Codes are read in panels, as they are packed.
 #define KG_PANEL_WORDS (KG_PANEL_ROWS / 8)
 
 #define KG_FIXED_ZERO 8

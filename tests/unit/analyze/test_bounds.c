@@ -50,6 +50,41 @@ static void test_messages(void)
                "gathers from dimension 0 of t, which is empty");
 }
 
+// Panels reach beyond the rows and columns of what is packed: these are the limits.
+static void test_packed(void)
+{
+    const char *shifted = "op f(x: f32[K, N], w: packed u4[K, N]) -> (y: f32[K, N])\n"
+                          "{\n"
+                          "    y[k, n] = x[k, n] + w[k, n + 1]\n"
+                          "}\n";
+    check_refused(
+        shifted, "K=3 N=5",
+        "test.kg:3:30: error: w[k, n + 1] reads outside w\n"
+        "        y[k, n] = x[k, n] + w[k, n + 1]\n"
+        "                                 ^~~~~\n"
+        "dimension 1 of w has 5 elements, but subscript n + 1 runs over 1..5 where n runs "
+        "over 0..4\n"
+        "help: let the index run over less");
+    check_some("op f(x: f32[K, N], w: packed u4[3, K, N]) -> (y: f32[K, N])\n"
+               "{ y[k, n] = x[k, n] + w[2, k - 1, n] + w[0, k, n] }\n",
+               "K=3 N=5", "dimension 1 of w has 3 elements, but subscript k - 1 runs over -1..1");
+    check_some("op f(x: f32[K, N], w: packed u4[3, K, N]) -> (y: f32[K, N])\n"
+               "{ y[k, n] = x[k, n] + w[3, k, n] }\n",
+               "K=3 N=5", "dimension 0 of w has 3 elements, but subscript 3 is 3");
+    check_fine("op f(x: f32[K, N], w: packed u4[K, N]) -> (y: f32[K, N])\n"
+               "{ y[k, n] = x[k, n] + w[K - 1 - k, n/2*2] }\n",
+               "K=65 N=17");
+    check_fine("op f(x: f32[K, N], w: packed u4[K+1, N+1]) -> (y: f32[K, N])\n"
+               "{ y[k, n] = x[k, n] + w[k + 1, n + 1] }\n",
+               "K=64 N=16");
+    check_fine("op f(x: f32[K, N], w: packed u4[E, K, N], e: i32[K]) -> (y: f32[K, N])\n"
+               "{ y[k, n] = x[k, n] + w[e[k], k, n] }\n",
+               "K=64 N=16 E=2");
+    check_some("op f(x: f32[K, N], w: packed u4[E, K, N], e: i32[K]) -> (y: f32[K, N])\n"
+               "{ y[k, n] = x[k, n] + w[e[k], k, n] }\n",
+               "K=64 N=16 E=0", "w[e[k], k, n] gathers from dimension 0 of w, which is empty");
+}
+
 // Places of argmax have to fit into what they are stored as.
 static void test_places(void)
 {
@@ -185,5 +220,5 @@ static void test_inside(void)
     check_inside("op f(x: i32[N], t: f32[K]) -> (y: f32[N]) { y[i] = t[x[i]] }", false);
 }
 
-TEST_MAIN(test_messages, test_places, test_affine, test_quotients, test_relations, test_inner,
-          test_nothing_is_read, test_inside)
+TEST_MAIN(test_messages, test_packed, test_places, test_affine, test_quotients, test_relations,
+          test_inner, test_nothing_is_read, test_inside)

@@ -172,6 +172,24 @@ static void test_interface(void)
           "interface: input z is new 0:0 1:27\nformula: statement of y 5:13 5:13\n");
 }
 
+static void test_packing(void)
+{
+    const char *plain = "op f(x: f32[K], w: u4[K, N]) -> (y: f32[N])\n"
+                        "{ y[n] = sum(k) x[k] * w[k, n] }";
+    const char *packed = "op f(x: f32[K], w: packed u4[K, N], s: f32[N]) -> (y: f32[N])\n"
+                         "{ y[n] = sum(k) x[k] * w[k, n] }";
+    const char *renamed = "op f(x: f32[R], w: packed u4[R, C], s: f32[C]) -> (y: f32[C])\n"
+                          "{ y[c] = sum(r) x[r] * w[r, c] }";
+    const char *shifted = "op f(x: f32[K], w: packed u4[K, N], s: f32[N]) -> (y: f32[N])\n"
+                          "{ y[n] = sum(k) x[k] * w[K - 1 - k, n] }";
+    check(plain, packed,
+          "interface: packing of input w 1:17 1:17\ninterface: input s is new 0:0 1:37\n");
+    check(packed, renamed,
+          "interface: name of size K 1:13 1:13\ninterface: name of size N 1:33 1:33\n"
+          "text: names of indices or intermediates 2:3 2:3\n");
+    check(packed, shifted, "formula: statement of y 2:26 2:26\n");
+}
+
 static void test_parameter(void)
 {
     check(WHOLE, OP "param eps = 1e-6, G = 4\n" DTYPES BODY,
@@ -237,4 +255,4 @@ static void test_excerpts(void)
 }
 
 TEST_MAIN(test_same, test_names_inside, test_order, test_formula, test_functions, test_interface,
-          test_parameter, test_goal, test_ops, test_excerpts)
+          test_packing, test_parameter, test_goal, test_ops, test_excerpts)
