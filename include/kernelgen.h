@@ -629,6 +629,27 @@ KG_API enum kg_status kg_report_against(struct kg_context *context, const char *
 
 // ---- Weights
 
+// Matrices of 4-bit codes, u4 or i4: what an input declared `packed u4[K, N]` takes.
+struct kg_weights {
+    size_t size;
+    int64_t batch;         // matrices, one behind the other; a single one is 1
+    int64_t rows, columns; // K and N
+    bool transposed;       // the codes lie as [columns, rows] in memory
+};
+
+// Packs matrices for a `packed` input, once for all plans: `codes` are tensors of u4, [batch, rows,
+// columns] or, transposed, [batch, columns, rows], contiguous, two codes a byte; `packed` becomes
+// the tensor u4[batch, ceil(rows/64), ceil(columns/16), 1024] of docs/packed.md, in which codes
+// beyond the rows and columns are zero. Runs on the calling thread. The lengths in bytes must be
+// those of the tensors, or KG_ERROR_SHAPE names the right one. The buffers must not overlap.
+KG_API enum kg_status kg_pack_weights(struct kg_context *context, const struct kg_weights *weights,
+                                      const void *codes, size_t code_bytes, void *packed,
+                                      size_t packed_bytes);
+// The way back. `packed` is read, `codes` written.
+KG_API enum kg_status kg_unpack_weights(struct kg_context *context,
+                                        const struct kg_weights *weights, const void *packed,
+                                        size_t packed_bytes, void *codes, size_t code_bytes);
+
 // The layers of 4-bit weights in a checkpoint (a .safetensors or .gguf file, or a folder of
 // .safetensors): GPTQ, AWQ, compressed-tensors, GGUF Q4_0, Q4_1 and Q4_K. `*text` lists them, as a
 // table or JSON. With a `folder` (NULL: none) each is packed into FOLDER/NAME.kgw, compared with

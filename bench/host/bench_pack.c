@@ -1,6 +1,8 @@
-// bench_pack: how fast the layers of each format are packed, and compared with what was read, by
-// one core. GB/s of packed weights; nothing is written to a disk.
+// bench_pack: how fast the layers of each format are packed, and compared with what was read, and
+// how fast matrices are packed and unpacked, by one core. GB/s of packed weights; nothing is
+// written to a disk.
 
+#include "weights/matrix_panels.h"
 #include "weights/packed.h"
 #include "weights/readers.h"
 
@@ -48,6 +50,31 @@ static bool measure(const char *name, struct kg_layer layer)
     return same;
 }
 
+// A matrix without scales, to a packed tensor and back.
+static bool measure_matrix(const char *name, const void *codes, bool transposed)
+{
+    const struct kg_weights weights = {
+        .batch = 1, .rows = ROWS, .columns = COLUMNS, .transposed = transposed};
+    size_t length = 0, panels = 0;
+    double there = 0, back = 0;
+    kg_matrix_lengths(&weights, &length, &panels, NULL);
+    void *packed = malloc(panels), *again = malloc(length);
+    for (int i = 0; packed && again && i < ROUNDS; i++) {
+        double start = now();
+        kg_matrix_pack(&weights, codes, packed);
+        double middle = now();
+        kg_matrix_unpack(&weights, packed, again);
+        there = least(there, middle - start);
+        back = least(back, now() - middle);
+    }
+    bool same = packed && again && memcmp(codes, again, length) == 0;
+    free(packed);
+    free(again);
+    double bytes = 1e-9 * (double)panels;
+    printf("%-28s %8.2f %8.2f%s\n", name, bytes / there, bytes / back, same ? "" : "  DIFFERENT");
+    return same;
+}
+
 int main(void)
 {
     size_t length = (size_t)ROWS * COLUMNS; // more than any format needs
@@ -91,6 +118,9 @@ int main(void)
     same &= measure("compressed-tensors", compressed);
     same &= measure("GGUF Q4_0", q4_0);
     same &= measure("GGUF Q4_K", q4_k);
+    printf("\nGB/s, matrices                   pack   unpack\n");
+    same &= measure_matrix("in rows, [K, N]", data, false);
+    same &= measure_matrix("in columns, [N, K]", data, true);
     free(data);
     free(order);
     return !same;

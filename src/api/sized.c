@@ -21,7 +21,8 @@ const struct kg_sized kg_sized_options = SIZED(kg_options, wisdom),
                       kg_sized_assembly_launch = SIZED(kg_assembly_launch, warm),
                       kg_sized_prediction = SIZED(kg_prediction, bound_by),
                       kg_sized_measurement = SIZED(kg_measurement, spread),
-                      kg_sized_sample_filter = SIZED(kg_sample_filter, family);
+                      kg_sized_sample_filter = SIZED(kg_sample_filter, family),
+                      kg_sized_weights = SIZED(kg_weights, transposed);
 
 static enum kg_status find_size(const struct kg_sized *sized, const void *theirs, size_t *size,
                                 struct kg_error *error)

@@ -41,6 +41,7 @@ enum kg_status kg_api_check_pointers(struct kg_context *context, const char *fun
 
 extern const struct kg_sized kg_sized_options, kg_sized_tensor_info, kg_sized_verify_result,
     kg_sized_bench_result, kg_sized_build_options, kg_sized_build_result, kg_sized_kernel_figures,
-    kg_sized_assembly_launch, kg_sized_prediction, kg_sized_measurement, kg_sized_sample_filter;
+    kg_sized_assembly_launch, kg_sized_prediction, kg_sized_measurement, kg_sized_sample_filter,
+    kg_sized_weights;
 
 #endif

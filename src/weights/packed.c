@@ -1,16 +1,14 @@
-// See packed.h. The order of codes within a panel is that of the tensor instructions' registers;
-// docs/packed.md draws it.
+// See packed.h; docs/packed.md describes the layout.
 
 #include "weights/packed.h"
 
 #include "base/hash.h"
+#include "weights/panel_order.h"
 
 #include <string.h>
 
 #define MAGIC "KGPACKED"
-#define LANES 32
-#define LANE_WORDS 4 // of a lane in a panel, one for each 16 rows
-#define PANEL_BYTES (LANES * LANE_WORDS * sizeof(uint32_t))
+#define PANEL_BYTES (KG_PANEL_PACKED * sizeof(uint32_t))
 #define FLAG_ORDERED 1u
 #define STRIP                                                                                      \
     256 // columns that are read from the first row to the last: what they need of formats
@@ -23,7 +21,7 @@ static int64_t round_up(int64_t value, int64_t multiple)
 
 static int64_t padded_columns(const struct kg_packed *packed)
 {
-    return round_up(packed->columns, KG_PACKED_COLUMNS);
+    return round_up(packed->columns, KG_PANEL_COLUMNS);
 }
 
 static int64_t groups_of(const struct kg_packed *packed)
@@ -66,75 +64,6 @@ void kg_packed_lay_out(const struct kg_layer *layer, struct kg_packed *packed)
 
 // ---- Codes
 
-// Words of four columns.
-typedef uint32_t four __attribute__((vector_size(16)));
-
-static four load(const uint32_t *words)
-{
-    four vector;
-    memcpy(&vector, words, sizeof vector);
-    return vector;
-}
-
-static void store(four vector, uint32_t *words)
-{
-    memcpy(words, &vector, sizeof vector);
-}
-
-// Byte i of the four words becomes word i, and back.
-static void transpose_bytes(four words[4])
-{
-    four a = (words[0] & 0x00ff00ff) | (words[1] & 0x00ff00ff) << 8;
-    four b = (words[0] >> 8 & 0x00ff00ff) | (words[1] & 0xff00ff00);
-    four c = (words[2] & 0x00ff00ff) | (words[3] & 0x00ff00ff) << 8;
-    four d = (words[2] >> 8 & 0x00ff00ff) | (words[3] & 0xff00ff00);
-    words[0] = (a & 0x0000ffff) | c << 16;
-    words[1] = (b & 0x0000ffff) | d << 16;
-    words[2] = a >> 16 | (c & 0xffff0000);
-    words[3] = b >> 16 | (d & 0xffff0000);
-}
-
-// The nibbles of two words, byte by byte: the lower ones of both, and the higher ones.
-static void zip(four a, four b, four *lower, four *higher)
-{
-    *lower = (a & 0x0f0f0f0f) | (b & 0x0f0f0f0f) << 4;
-    *higher = (a >> 4 & 0x0f0f0f0f) | (b & 0xf0f0f0f0);
-}
-
-// A lane's word holds, from the lowest bits on, of columns g and g + 8: rows 2t, 2t + 8, and then
-// 2t + 1, 2t + 9.
-static void pack_panel(const kg_panel panel, uint32_t *lanes)
-{
-    for (int step = 0; step < LANE_WORDS; step++)
-        for (int first = 0; first < 8; first += 4) {
-            four words[4];
-            const uint32_t *upper = panel[2 * step] + first, *lower = panel[2 * step + 1] + first;
-            zip(load(upper), load(upper + 8), &words[0], &words[2]);
-            zip(load(lower), load(lower + 8), &words[1], &words[3]);
-            transpose_bytes(words);
-            for (int t = 0; t < 4; t++)
-                for (int g = 0; g < 4; g++)
-                    lanes[(4 * (first + g) + t) * LANE_WORDS + step] = words[t][g];
-        }
-}
-
-static void unpack_panel(const uint32_t *lanes, kg_panel panel)
-{
-    for (int step = 0; step < LANE_WORDS; step++)
-        for (int first = 0; first < 8; first += 4) {
-            four words[4], left, right;
-            for (int t = 0; t < 4; t++)
-                for (int g = 0; g < 4; g++)
-                    words[t][g] = lanes[(4 * (first + g) + t) * LANE_WORDS + step];
-            transpose_bytes(words);
-            for (int half = 0; half < 2; half++) {
-                zip(words[half], words[half + 2], &left, &right);
-                store(left, panel[2 * step + half] + first);
-                store(right, panel[2 * step + half] + first + 8);
-            }
-        }
-}
-
 static uint32_t *panel_at(const struct kg_packed *packed, const void *memory, int64_t row,
                           int64_t column)
 {
@@ -149,8 +78,7 @@ static void read_panel(const struct kg_layer *layer, int64_t row, int64_t column
 {
     if (column + KG_PANEL_COLUMNS > layer->columns || row + KG_PANEL_ROWS > layer->rows)
         memset(panel, 0, sizeof(kg_panel));
-    if (column < layer->columns)
-        layer->reader->codes(layer, row, column, panel);
+    layer->reader->codes(layer, row, column, panel);
 }
 
 // ---- Scales, zeros, offsets
@@ -282,8 +210,8 @@ static void write_codes(const struct kg_layer *layer, const struct kg_packed *pa
         for (int64_t column = first; column < end; column += KG_PANEL_COLUMNS) {
             kg_panel panel;
             read_panel(layer, row, column, panel);
-            pack_panel((const uint32_t(*)[KG_PANEL_COLUMNS])panel,
-                       panel_at(packed, memory, row, column));
+            kg_panel_pack((const uint32_t(*)[KG_PANEL_COLUMNS])panel,
+                          panel_at(packed, memory, row, column));
         }
 }
 
@@ -337,7 +265,7 @@ static bool holds_codes(const struct kg_layer *layer, const struct kg_packed *pa
         for (int64_t column = first; column < end; column += KG_PANEL_COLUMNS) {
             kg_panel read, held;
             read_panel(layer, row, column, read);
-            unpack_panel(panel_at(packed, memory, row, column), held);
+            kg_panel_unpack(panel_at(packed, memory, row, column), held);
             *at_row = row;
             *at_column = column;
             if (memcmp(read, held, sizeof read) != 0 &&
@@ -409,8 +337,10 @@ enum kg_status kg_packed_read(const void *memory, size_t length, struct kg_packe
     const unsigned char *header = memory;
     if (length < KG_PACKED_HEADER || memcmp(header, MAGIC, strlen(MAGIC)) != 0)
         return refuse(error, "this is none: it does not begin with " MAGIC);
-    if (get(header + AT_VERSION, 4) != KG_PACKED_VERSION ||
-        get(header + AT_LENGTH, 4) != KG_PACKED_HEADER)
+    uint64_t version = get(header + AT_VERSION, 4);
+    if (version == 1)
+        return refuse(error, "of version 1, whose columns are padded to 64: pack them again");
+    if (version != KG_PACKED_VERSION || get(header + AT_LENGTH, 4) != KG_PACKED_HEADER)
         return refuse(error, "of another version: pack them again");
     uint64_t rows = get(header + AT_ROWS, 8), columns = get(header + AT_COLUMNS, 8);
     uint64_t group = get(header + AT_GROUP, 8), zero = get(header + AT_ZERO, 4);
@@ -440,7 +370,7 @@ int kg_packed_code(const struct kg_packed *packed, const void *memory, int64_t r
     int k = (int)(row % 16), n = (int)(column % KG_PANEL_COLUMNS);
     int lane = n % 8 * 4 + k % 8 / 2, nibble = k % 2 * 4 + k / 8 * 2 + n / 8;
     const uint32_t *lanes = panel_at(packed, memory, row, column);
-    return lanes[lane * LANE_WORDS + row % KG_PANEL_ROWS / 16] >> (4 * nibble) & 15;
+    return lanes[lane * KG_PANEL_LANE_WORDS + row % KG_PANEL_ROWS / 16] >> (4 * nibble) & 15;
 }
 
 double kg_packed_weight(const struct kg_packed *packed, const void *memory, int64_t row,

@@ -11,9 +11,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define KG_PACKED_VERSION 1
+#define KG_PACKED_VERSION 2
 #define KG_PACKED_HEADER 256     // bytes; sections begin at multiples of it
-#define KG_PACKED_COLUMNS 64     // columns are padded to a multiple of these, rows to KG_PANEL_ROWS
 #define KG_PACKED_MOST (1 << 28) // rows, columns
 
 enum kg_section {

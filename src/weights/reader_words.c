@@ -1,6 +1,7 @@
 // Formats that keep codes in 32-bit words: GPTQ, AWQ, compressed-tensors. Their tensors lie at any
 // alignment.
 
+#include "weights/panel_order.h"
 #include "weights/readers.h"
 
 #include <string.h>
@@ -64,25 +65,6 @@ const struct kg_layer_reader kg_gptq_ordered_reader = {"GPTQ", gptq_ordered_code
 // Which column of eight the nibble i of a word holds.
 static const int awq_columns[8] = {0, 2, 4, 6, 1, 3, 5, 7};
 
-// Of two words beside each other: nibble i of word k becomes nibble k of word i.
-static void transpose_nibbles(uint64_t words[8])
-{
-    static const struct {
-        int distance, bits;
-        uint64_t lower;
-    } stages[] = {
-        {4, 16, 0x0000ffff0000ffff}, {2, 8, 0x00ff00ff00ff00ff}, {1, 4, 0x0f0f0f0f0f0f0f0f}};
-    for (int s = 0; s < 3; s++)
-        for (int i = 0; i < 8; i++) {
-            if (i & stages[s].distance)
-                continue;
-            uint64_t *a = &words[i], *b = &words[i + stages[s].distance];
-            uint64_t moved = (*a >> stages[s].bits ^ *b) & stages[s].lower;
-            *b ^= moved;
-            *a ^= moved << stages[s].bits;
-        }
-}
-
 static void awq_codes(const struct kg_layer *layer, int64_t row, int64_t column, kg_panel panel)
 {
     const char *data = (const char *)layer->code_data + column / 2;
@@ -91,7 +73,7 @@ static void awq_codes(const struct kg_layer *layer, int64_t row, int64_t column,
         uint64_t words[8] = {0};
         for (int i = 0; i < 8 && row + 8 * word + i < layer->rows; i++)
             memcpy(&words[i], data + (row + 8 * word + i) * (layer->columns / 2), bytes);
-        transpose_nibbles(words);
+        kg_panel_transpose(words);
         for (int i = 0; i < 8; i++) {
             panel[word][awq_columns[i]] = (uint32_t)words[i];
             panel[word][8 + awq_columns[i]] = (uint32_t)(words[i] >> 32);

@@ -2,6 +2,7 @@
 // cut is refused.
 
 #include "test.h"
+#include "weights/matrix_panels.h"
 #include "weights/packed.h"
 
 #include <stdlib.h>
@@ -178,6 +179,28 @@ static void registers(void)
     drop();
 }
 
+// The codes are the tensor that a packed input takes, which kg_pack_weights writes.
+static void codes_are_a_tensor(void)
+{
+    struct kg_layer layer = layers[3];
+    struct kg_packed packed;
+    make(&layer);
+    unsigned char *memory = pack(&layer, &packed);
+    struct kg_weights weights = {.batch = 1, .rows = layer.rows, .columns = layer.columns};
+    size_t length, panels, elements = (size_t)(layer.rows * layer.columns);
+    CHECK_STATUS(kg_matrix_lengths(&weights, &length, &panels, &error), KG_OK, &error);
+    CHECK(panels == packed.length[KG_SECTION_CODES] && panels == 5 * 5 * 512);
+    unsigned char *pairs = malloc(length), *tensor = malloc(panels);
+    for (size_t i = 0; i < elements; i += 2)
+        pairs[i / 2] = (unsigned char)(codes[i] | codes[i + 1] << 4);
+    kg_matrix_pack(&weights, pairs, tensor);
+    CHECK(memcmp(tensor, memory + packed.offset[KG_SECTION_CODES], panels) == 0);
+    free(pairs);
+    free(tensor);
+    free(memory);
+    drop();
+}
+
 static void differences_are_found(void)
 {
     struct kg_layer layer = {
@@ -221,7 +244,10 @@ static void changed_or_cut(void)
     memory[8]++;
     CHECK(kg_packed_read(memory, packed.bytes, &read, &error) == KG_ERROR_ARGUMENT);
     CHECK(strstr(error.text, "another version"));
-    memory[8]--;
+    memory[8] = 1;
+    CHECK(kg_packed_read(memory, packed.bytes, &read, &error) == KG_ERROR_ARGUMENT);
+    CHECK(strstr(error.text, "of version 1, whose columns are padded to 64: pack them again"));
+    memory[8] = KG_PACKED_VERSION;
     memory[packed.offset[KG_SECTION_CODES] + 5] ^= 1;
     CHECK(kg_packed_read(memory, packed.bytes, &read, &error) == KG_ERROR_ARGUMENT);
     CHECK(strstr(error.text, "checksum"));
@@ -229,4 +255,4 @@ static void changed_or_cut(void)
     drop();
 }
 
-TEST_MAIN(nothing_is_lost, registers, differences_are_found, changed_or_cut)
+TEST_MAIN(nothing_is_lost, registers, codes_are_a_tensor, differences_are_found, changed_or_cut)
