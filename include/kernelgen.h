@@ -225,6 +225,9 @@ struct kg_tensor_info {
     size_t bytes; // from the first element to one past the last
     // Of a tensor of an op: the dtype variable it is declared with, "T"; NULL: a fixed dtype.
     const char *dtype_variable;
+    // The definition declares it `packed`: rank, shape and strides are those of its panels in
+    // memory.
+    bool is_packed;
 };
 
 // Inputs and outputs as the definition declares them: name, is_output, rank and dtype, which is

@@ -12,8 +12,9 @@ from .errors import (ArgumentError, CancelledError, DefinitionError, Error, Miss
 from .library import version
 from .measuring import Times, Verdict
 from .operators import Op, from_torch, op, tune
+from .packing import pack, unpack
 from .handles import Plan
 
 __version__ = "0.1.0"
 __all__ = ["ArgumentError", "CancelledError", "DefinitionError", "Error", "MissingError", "Op", "Plan", "ShapeError",
-           "Times", "UnsupportedError", "Verdict", "WrongError", "from_torch", "op", "tune", "version"]
+           "Times", "UnsupportedError", "Verdict", "WrongError", "from_torch", "op", "pack", "tune", "unpack", "version"]

@@ -21,6 +21,7 @@ class Tensor(NamedTuple):
     strides: tuple[int, ...] = ()
     bytes: int = 0
     is_variable: bool = False
+    is_packed: bool = False  # declared so: shape and strides are those of its panels
 
 
 def read_tensor(info: TensorInfo) -> Tensor:
@@ -28,7 +29,7 @@ def read_tensor(info: TensorInfo) -> Tensor:
     variable = info.dtype_variable
     dtype = variable.decode() if variable else DTYPES[info.dtype]
     return Tensor(info.name.decode(), info.is_output, dtype, info.rank, tuple(info.shape[:rank]),
-                  tuple(info.stride[:rank]), info.bytes, bool(variable))
+                  tuple(info.stride[:rank]), info.bytes, bool(variable), info.is_packed)
 
 
 def tensors_of(session: Session, handle: int, function: str, count: int) -> tuple[Tensor, ...]:
@@ -45,9 +46,9 @@ def write_bindings(bindings: Mapping[str, str]) -> ctypes.Array:
 
 
 def fill_info(info: TensorInfo, tensor: Tensor, array: Array) -> None:
-    """What kg_problem_create_for reads. Packed elements are bytes whose shape is not known."""
+    """What kg_problem_create_for reads. Two elements a byte are bytes whose shape is not known, but for panels."""
     info.size, info.name, info.dtype = ctypes.sizeof(TensorInfo), encode(tensor.name), DTYPES.index(array.dtype)
-    if array.dtype in PACKED:
+    if array.dtype in PACKED and not tensor.is_packed:
         info.rank, info.bytes = -1, array.shape[0]
         return
     info.rank = len(array.shape)

@@ -24,6 +24,7 @@ RIGORS = ("estimate", "measure", "patient", "exhaustive", "wisdom", "default")
 DTYPES = ("f16", "bf16", "f32", "f64", "i8", "u8", "i32", "i64", "bool", "u4", "i4", "f8e4m3", "f8e5m2", "i16",
           "u16", "u32")
 PACKED = ("u4", "i4")  # two elements a byte
+PANEL_BYTES = 512  # of packed weights: 64 rows and 16 columns
 
 log = logging.getLogger("kernelgen")
 
@@ -43,7 +44,12 @@ class Binding(ctypes.Structure):
 class TensorInfo(ctypes.Structure):
     _fields_ = [("size", c_size_t), ("name", c_char_p), ("is_output", c_bool), ("dtype", c_int), ("rank", c_int),
                 ("shape", c_int64 * MAX_RANK), ("stride", c_int64 * MAX_RANK), ("bytes", c_size_t),
-                ("dtype_variable", c_char_p)]
+                ("dtype_variable", c_char_p), ("is_packed", c_bool)]
+
+
+class Weights(ctypes.Structure):
+    _fields_ = [("size", c_size_t), ("batch", c_int64), ("rows", c_int64), ("columns", c_int64),
+                ("transposed", c_bool)]
 
 
 class VerifyInfo(ctypes.Structure):
@@ -94,6 +100,8 @@ FUNCTIONS = {
     "kg_plan_verified": (c_bool, [c_void_p]),
     "kg_plan_cost": (None, [c_void_p, POINTER(c_double), POINTER(c_double)]),
     "kg_plan_source": (c_int, [c_void_p, POINTER(c_void_p)]),
+    "kg_pack_weights": (c_int, [c_void_p, POINTER(Weights), c_void_p, c_size_t, c_void_p, c_size_t]),
+    "kg_unpack_weights": (c_int, [c_void_p, POINTER(Weights), c_void_p, c_size_t, c_void_p, c_size_t]),
     "kg_plan_explain": (c_int, [c_void_p, c_bool, POINTER(c_void_p)]),
 }
 

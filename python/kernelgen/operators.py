@@ -226,8 +226,17 @@ class Op:
         if tensor.dtype in library.PACKED and found.dtype == "u8":
             if found.strides != arrays.contiguous_strides(found.shape):
                 raise arrays.refuse(tensor.name, "packed elements must be contiguous")
+            if tensor.is_packed:
+                return self._as_panels(tensor, found)
             return found._replace(dtype=tensor.dtype, shape=(math.prod(found.shape),), strides=(1,))
         return found
+
+    def _as_panels(self, tensor: Tensor, found: Array) -> Array:
+        if len(found.shape) != tensor.rank or found.shape[-1] != library.PANEL_BYTES:
+            raise errors.ShapeError(f"{tensor.name} is packed: {tensor.rank} dimensions, of which the last is a panel of "
+                                    f"{library.PANEL_BYTES} bytes, and not {list(found.shape)}; kernelgen.pack() makes them")
+        shape = (*found.shape[:-1], 2 * library.PANEL_BYTES)
+        return found._replace(dtype=tensor.dtype, shape=shape, strides=arrays.contiguous_strides(shape))
 
     # ---- Plans
 

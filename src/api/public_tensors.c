@@ -31,6 +31,7 @@ enum kg_status kg_op_tensor(const struct kg_op *op, int index, struct kg_tensor_
         .dtype = tensor->type.variable ? KG_DTYPE_COUNT : tensor->type.dtype,
         .rank = tensor->rank,
         .dtype_variable = tensor->type.variable ? tensor->type.variable->name : NULL,
+        .is_packed = tensor->panel_rows,
     };
     kg_api_fill(&kg_sized_tensor_info, 0, &ours, info);
     return KG_OK;
@@ -56,7 +57,8 @@ enum kg_status kg_problem_tensor(const struct kg_problem *problem, int index,
                                   .is_output = tensor->role == KG_ROLE_OUTPUT,
                                   .dtype = tensor->type.dtype,
                                   .rank = tensor->rank,
-                                  .bytes = layout->bytes};
+                                  .bytes = layout->bytes,
+                                  .is_packed = tensor->panel_rows};
     memcpy(ours.shape, layout->shape, sizeof ours.shape);
     memcpy(ours.stride, layout->stride, sizeof ours.stride);
     kg_api_fill(&kg_sized_tensor_info, 0, &ours, info);

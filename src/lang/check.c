@@ -267,41 +267,24 @@ static void check_tensors(struct kg_check *check)
     }
 }
 
-static bool is_bound(const struct kg_op *op, const struct kg_size *size)
+static bool is_alone(const struct kg_expr *dim, const struct kg_size *size)
 {
-    for (int i = 0; i < op->input_count; i++)
-        for (int d = 0; d < op->tensors[i]->rank; d++) {
-            const struct kg_expr *dim = op->tensors[i]->dims[d];
-            if (dim->kind == KG_EXPR_SIZE && dim->size == size)
-                return true;
-        }
-    return size->is_param;
+    return dim && dim->kind == KG_EXPR_SIZE && dim->size == size;
 }
 
-// Is it a size of a packed input, whose panels tell it no more exactly than by 64 or 16?
-static bool is_of_panels(const struct kg_op *op, const struct kg_size *size)
+// Is it told by a shape? Rows and columns of a packed input are given with it where no other input
+// tells them, like the sizes of a tensor of u4 that is handed over as bytes.
+static bool is_bound(const struct kg_op *op, const struct kg_size *size)
 {
     for (int i = 0; i < op->input_count; i++) {
         const struct kg_tensor *tensor = op->tensors[i];
-        if (tensor->panel_rows &&
-            (tensor->panel_rows->size == size || tensor->panel_columns->size == size))
+        if (is_alone(tensor->panel_rows, size) || is_alone(tensor->panel_columns, size))
             return true;
+        for (int d = 0; d < tensor->rank; d++)
+            if (is_alone(tensor->dims[d], size))
+                return true;
     }
-    return false;
-}
-
-_Noreturn static void fail_unbound(struct kg_check *check, const struct kg_size *size)
-{
-    bool is_packed = is_of_panels(check->op, size);
-    kg_lang_fail(check->job, size->span,
-                 kg_lang_format(check->job,
-                                "help: make it a param, \"param %s = 1\", or use it alone "
-                                "as a dimension of %s",
-                                size->name, is_packed ? "an input that is not packed" : "an input"),
-                 is_packed ? "nothing tells the size \"%s\": a packed input has whole panels of "
-                             "64 rows and 16 columns"
-                           : "nothing tells the size \"%s\"",
-                 size->name);
+    return size->is_param;
 }
 
 static void check_signature(struct kg_check *check)
@@ -315,7 +298,12 @@ static void check_signature(struct kg_check *check)
     for (int i = 0; i < check->op->size_count; i++) {
         const struct kg_size *size = check->op->sizes[i];
         if (!is_bound(check->op, size))
-            fail_unbound(check, size);
+            kg_lang_fail(check->job, size->span,
+                         kg_lang_format(check->job,
+                                        "help: make it a param, \"param %s = 1\", or use it alone "
+                                        "as a dimension of an input",
+                                        size->name),
+                         "nothing tells the size \"%s\"", size->name);
     }
 }
 

@@ -1,6 +1,7 @@
 // Sizes: values of size expressions, and sizes inferred from shapes.
 
 #include "lang/lang.h"
+#include "lang/panels.h"
 
 #include <string.h>
 
@@ -162,6 +163,22 @@ static enum kg_status check_dimension(const struct kg_tensor *tensor, int dimens
     return status;
 }
 
+static enum kg_status refuse_unknown(const struct kg_op *instance, const struct kg_size *size,
+                                     struct kg_error *error)
+{
+    for (int i = 0; i < instance->input_count; i++) {
+        const struct kg_tensor *tensor = instance->tensors[i];
+        if (tensor->panel_rows &&
+            (tensor->panel_rows->size == size || tensor->panel_columns->size == size))
+            return kg_error_set(
+                error, KG_ERROR_SHAPE,
+                "no shape tells the size %s: \"%s\" is packed, in whole panels of %d "
+                "rows and %d columns; give %s with it",
+                size->name, tensor->name, KG_PANEL_ROWS, KG_PANEL_COLUMNS, size->name);
+    }
+    return kg_error_set(error, KG_ERROR_SHAPE, "no shape tells the size %s", size->name);
+}
+
 enum kg_status kg_lang_infer_sizes(const struct kg_op *instance, const int *ranks,
                                    const int64_t (*shapes)[KG_MAX_RANK], int64_t *sizes,
                                    struct kg_error *error)
@@ -181,8 +198,7 @@ enum kg_status kg_lang_infer_sizes(const struct kg_op *instance, const int *rank
     }
     for (int i = 0; i < instance->size_count; i++)
         if (sizes[i] < 0 && !instance->sizes[i]->is_param)
-            return kg_error_set(error, KG_ERROR_SHAPE, "no shape tells the size %s",
-                                instance->sizes[i]->name);
+            return refuse_unknown(instance, instance->sizes[i], error);
     for (int i = 0; i < count; i++)
         for (int d = 0; d < instance->tensors[i]->rank && ranks[i] >= 0; d++) {
             enum kg_status status =

@@ -84,6 +84,29 @@ class Results(unittest.TestCase):
             self.assertEqual(total(torch.ones(7, device=DEVICE)).item(), 7)
             self.assertEqual(total(torch.ones(7, device=DEVICE)).shape, ())
 
+    def test_packed_weights(self):
+        torch.manual_seed(1)
+        for shape, transposed in (((70, 34), False), ((3, 130, 18), False), ((66, 70), True)):
+            codes = torch.randint(0, 16, shape, dtype=torch.uint8, device=DEVICE)
+            pairs = codes[..., ::2] | codes[..., 1::2] << 4
+            packed = kernelgen.pack(pairs, transposed)
+            expected = kernelgen.pack(pairs.cpu().numpy(), transposed)
+            self.assertEqual((packed.device, packed.dtype), (pairs.device, torch.uint8))
+            self.assertTrue(torch.equal(packed.cpu(), torch.from_numpy(expected)))
+            rows, columns = shape[-2:] if not transposed else shape[:-3:-1]
+            self.assertTrue(torch.equal(kernelgen.unpack(packed, rows, columns, transposed), pairs))
+
+    def test_packed_inputs(self):
+        op = kernelgen.op("op f(x: f32[M, K], w: packed u4[K, N], s: f32[N]) -> (y: f32[M, N])\n"
+                          "{ y[m, n] = sum(k) x[m, k] * (w[k, n] - 8) * s[n] }")
+        codes = torch.randint(0, 16, (70, 34), dtype=torch.uint8, device=DEVICE)
+        packed = kernelgen.pack(codes[:, ::2] | codes[:, 1::2] << 4)
+        x, s = draw(5, 70), draw(34)
+        expected = x @ ((codes.float() - 8) * s)
+        for _ in range(3):
+            close(self, op(x, packed, s), expected, 1e-3)
+        close(self, torch.compile(lambda x: op(x, packed, s) + 1, fullgraph=True)(x), expected + 1, 1e-3)
+
     def test_without_the_extension_module(self):
         taken, operators.CallsInC = operators.CallsInC, None
         try:

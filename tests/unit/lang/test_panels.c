@@ -202,8 +202,30 @@ static void infer(int64_t rows, int64_t columns, int64_t codes, int rank, const 
     kg_arena_free(&made.arena);
 }
 
+// Two sizes that no other input tells.
+static void infer_alone(int64_t rows, int64_t columns, const char *message)
+{
+    struct instance made = make("op f(p: packed u4[K, N]) -> (w: u4[K, N]) { w[k, n] = p[k, n] }");
+    struct kg_error error = {0};
+    const int ranks[] = {3, -1};
+    const int64_t shapes[KG_MAX_TENSORS][KG_MAX_RANK] = {{3, 2, 1024}};
+    int64_t sizes[KG_MAX_SIZES] = {rows, columns};
+    enum kg_status status = kg_lang_infer_sizes(made.op, ranks, shapes, sizes, &error);
+    CHECK_STATUS(status, message ? KG_ERROR_SHAPE : KG_OK, &error);
+    if (message)
+        CHECK_TEXT(error.text, message);
+    kg_arena_free(&made.arena);
+}
+
 static void test_inference(void)
 {
+    infer_alone(129, 17, NULL);
+    infer_alone(192, 32, NULL);
+    infer_alone(193, 17, "dimension 0 of \"p\" is 3, but ceil(K/64) is 4");
+    infer_alone(129, 33, "dimension 1 of \"p\" is 2, but ceil(N/16) is 3");
+    infer_alone(129, -1,
+                "no shape tells the size N: \"p\" is packed, in whole panels of 64 rows and 16 "
+                "columns; give N with it");
     infer(3, 2, 1024, 3, NULL);
     infer(3, 2, 1024, -1, NULL);
     infer(2, 2, 1024, 3, "dimension 0 of \"w\" is 2, but ceil(K/64) is 3");
