@@ -17,7 +17,7 @@ ROWS, COLUMNS = 64, 16  # of a panel
 
 # Place c of a panel is the code of this row and column.
 _ROW = "64*i + c%32/8*16 + c%4/2*8 + c/32%4*2 + c%8/4"
-_COLUMN = "16*j + c/128 + c%2*8"
+_COLUMN = "16*j + c/128*2 + c%2"
 
 
 @functools.lru_cache(maxsize=None)

@@ -17,14 +17,14 @@ struct term {
     } steps[3];
 };
 
-// Lane n%8*4 + k%8/2 of the warp, word k%64/16 of its four, and the nibble of the word.
+// Lane n%16/2*4 + k%8/2 of the warp, word k%64/16 of its four, and the nibble of the word.
 static const struct term terms[] = {
-    {true, 2, {{KG_FN_MOD, 8}, {KG_FN_MUL, 128}}},
+    {true, 3, {{KG_FN_MOD, KG_PANEL_COLUMNS}, {KG_FN_DIV, 2}, {KG_FN_MUL, 128}}},
     {false, 3, {{KG_FN_MOD, 8}, {KG_FN_DIV, 2}, {KG_FN_MUL, 32}}},
     {false, 3, {{KG_FN_MOD, KG_PANEL_ROWS}, {KG_FN_DIV, 16}, {KG_FN_MUL, 8}}},
     {false, 2, {{KG_FN_MOD, 2}, {KG_FN_MUL, 4}}},
     {false, 3, {{KG_FN_MOD, 16}, {KG_FN_DIV, 8}, {KG_FN_MUL, 2}}},
-    {true, 2, {{KG_FN_MOD, KG_PANEL_COLUMNS}, {KG_FN_DIV, 8}}},
+    {true, 1, {{KG_FN_MOD, 2}}},
 };
 #define TERMS ((int)(sizeof terms / sizeof terms[0]))
 
@@ -215,18 +215,22 @@ static bool is_place(const struct kg_expr *sum, const struct kg_expr *row,
     return is_term(&terms[0], sum, row, column);
 }
 
+bool kg_lang_reads_panels(const struct kg_expr *read, const struct kg_expr **row,
+                          const struct kg_expr **column)
+{
+    const struct kg_expr *const *last = read->arguments + read->argument_count - 1;
+    if (read->argument_count < 3)
+        return false;
+    *row = left_of(last[-2], KG_FN_DIV, KG_PANEL_ROWS);
+    *column = left_of(last[-1], KG_FN_DIV, KG_PANEL_COLUMNS);
+    return *row && *column && is_place(*last, *row, *column);
+}
+
 bool kg_lang_declared_subscripts(const struct kg_expr *read,
                                  const struct kg_expr *subscripts[KG_MAX_RANK])
 {
-    memcpy(subscripts, read->arguments, (size_t)read->argument_count * sizeof *subscripts);
-    if (!read->tensor->panel_rows)
-        return true;
     int last = read->argument_count - 1;
-    const struct kg_expr *row = left_of(subscripts[last - 2], KG_FN_DIV, KG_PANEL_ROWS);
-    const struct kg_expr *column = left_of(subscripts[last - 1], KG_FN_DIV, KG_PANEL_COLUMNS);
-    if (!row || !column || !is_place(subscripts[last], row, column))
-        return false;
-    subscripts[last - 2] = row;
-    subscripts[last - 1] = column;
-    return true;
+    memcpy(subscripts, read->arguments, (size_t)read->argument_count * sizeof *subscripts);
+    return !read->tensor->panel_rows ||
+           kg_lang_reads_panels(read, &subscripts[last - 2], &subscripts[last - 1]);
 }

@@ -18,6 +18,11 @@
 int kg_lang_declared_rank(const struct kg_tensor *tensor);
 const struct kg_expr *kg_lang_declared_dim(const struct kg_tensor *tensor, int dimension);
 
+// Whether a read has the subscripts of a code in panels, as a definition may spell them out, too;
+// if so, of which row and column.
+bool kg_lang_reads_panels(const struct kg_expr *read, const struct kg_expr **row,
+                          const struct kg_expr **column);
+
 // A read as written: kg_lang_declared_rank() subscripts. False: the subscripts are not those that
 // the checker made, because a later layer has changed them.
 bool kg_lang_declared_subscripts(const struct kg_expr *read,

@@ -83,20 +83,6 @@ static void read_panel(const struct kg_layer *layer, int64_t row, int64_t column
 
 // ---- Scales, zeros, offsets
 
-// Columns g and g + 8 are neighbours, because a lane needs both.
-static int place_in_panel(int64_t column)
-{
-    int inside = (int)(column % KG_PANEL_COLUMNS);
-    return inside % 8 * 2 + inside / 8;
-}
-
-static void spread(const void *from, size_t item, char *to)
-{
-    for (int column = 0; column < KG_PANEL_COLUMNS; column++)
-        memcpy(to + (size_t)place_in_panel(column) * item, (const char *)from + column * (int)item,
-               item);
-}
-
 typedef void values_reader(const struct kg_layer *layer, int64_t group, int64_t column,
                            void *values);
 
@@ -116,7 +102,7 @@ static struct values read_values(const struct kg_layer *layer, enum kg_section s
         if (exists)
             layer->reader->zeros(layer, group, column, read);
         for (int g = 0; g < 8; g++)
-            values.bytes[g] = (unsigned char)(read[g] | read[g + 8] << 4);
+            values.bytes[g] = (unsigned char)(read[2 * g] | read[2 * g + 1] << 4);
         return values;
     }
     size_t item = kg_dtype_bytes(layer->dtype, 1);
@@ -125,7 +111,7 @@ static struct values read_values(const struct kg_layer *layer, enum kg_section s
     if (exists)
         reader(layer, group, column, read);
     values.length = KG_PANEL_COLUMNS * item;
-    spread(read, item, (char *)values.bytes);
+    memcpy(values.bytes, read, values.length);
     return values;
 }
 
@@ -368,7 +354,7 @@ enum kg_status kg_packed_read(const void *memory, size_t length, struct kg_packe
 int kg_packed_code(const struct kg_packed *packed, const void *memory, int64_t row, int64_t column)
 {
     int k = (int)(row % 16), n = (int)(column % KG_PANEL_COLUMNS);
-    int lane = n % 8 * 4 + k % 8 / 2, nibble = k % 2 * 4 + k / 8 * 2 + n / 8;
+    int lane = n / 2 * 4 + k % 8 / 2, nibble = k % 2 * 4 + k / 8 * 2 + n % 2;
     const uint32_t *lanes = panel_at(packed, memory, row, column);
     return lanes[lane * KG_PANEL_LANE_WORDS + row % KG_PANEL_ROWS / 16] >> (4 * nibble) & 15;
 }
@@ -377,7 +363,7 @@ double kg_packed_weight(const struct kg_packed *packed, const void *memory, int6
                         int64_t column)
 {
     int64_t group = row / packed->group, panel = column - column % KG_PANEL_COLUMNS;
-    size_t place = (size_t)place_in_panel(column);
+    size_t place = (size_t)(column % KG_PANEL_COLUMNS);
     int code = kg_packed_code(packed, memory, row, column);
     double scale = kg_dtype_load(packed->dtype,
                                  values_at(packed, memory, KG_SECTION_SCALES, group, panel), place);

@@ -39,16 +39,31 @@ static void zip(four a, four b, four *lower, four *higher)
     *higher = (a >> 4 & 0x0f0f0f0f) | (b & 0xf0f0f0f0);
 }
 
-// A lane's word holds, from the lowest bits on, of columns g and g + 8: rows 2t, 2t + 8, and then
+// Every other one of eight words, from the first and from the second on; and back.
+static void split(const uint32_t *words, four *even, four *odd)
+{
+    four a = load(words), b = load(words + 4);
+    *even = (four){a[0], a[2], b[0], b[2]};
+    *odd = (four){a[1], a[3], b[1], b[3]};
+}
+
+static void join(four even, four odd, uint32_t *words)
+{
+    store((four){even[0], odd[0], even[1], odd[1]}, words);
+    store((four){even[2], odd[2], even[3], odd[3]}, words + 4);
+}
+
+// A lane's word holds, from the lowest bits on, of columns 2g and 2g + 1: rows 2t, 2t + 8, and then
 // 2t + 1, 2t + 9.
 void kg_panel_pack(const kg_panel panel, uint32_t packed[KG_PANEL_PACKED])
 {
     for (int step = 0; step < KG_PANEL_LANE_WORDS; step++)
         for (int first = 0; first < 8; first += 4) {
-            four words[4];
-            const uint32_t *upper = panel[2 * step] + first, *lower = panel[2 * step + 1] + first;
-            zip(load(upper), load(upper + 8), &words[0], &words[2]);
-            zip(load(lower), load(lower + 8), &words[1], &words[3]);
+            four words[4], even, odd;
+            for (int half = 0; half < 2; half++) {
+                split(panel[2 * step + half] + 2 * first, &even, &odd);
+                zip(even, odd, &words[half], &words[half + 2]);
+            }
             transpose_bytes(words);
             for (int t = 0; t < 4; t++)
                 for (int g = 0; g < 4; g++)
@@ -60,15 +75,14 @@ void kg_panel_unpack(const uint32_t packed[KG_PANEL_PACKED], kg_panel panel)
 {
     for (int step = 0; step < KG_PANEL_LANE_WORDS; step++)
         for (int first = 0; first < 8; first += 4) {
-            four words[4], left, right;
+            four words[4], even, odd;
             for (int t = 0; t < 4; t++)
                 for (int g = 0; g < 4; g++)
                     words[t][g] = packed[(4 * (first + g) + t) * KG_PANEL_LANE_WORDS + step];
             transpose_bytes(words);
             for (int half = 0; half < 2; half++) {
-                zip(words[half], words[half + 2], &left, &right);
-                store(left, panel[2 * step + half] + first);
-                store(right, panel[2 * step + half] + first + 8);
+                zip(words[half], words[half + 2], &even, &odd);
+                join(even, odd, panel[2 * step + half] + 2 * first);
             }
         }
 }

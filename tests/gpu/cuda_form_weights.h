@@ -89,6 +89,42 @@
     "where T in f16 bf16\n"                                                                        \
     "{ y[b, m, n] = sum(k) x[b, m, k] * ((w[b, n, k] - 8) * s[b, n, k/32]) }\n"
 
+// Packed weights: the same kinds of formulas, in the same order; experts.
+#define PACKED(rest, formula)                                                                      \
+    "op w4(x: T[M, K], w: packed u4[K, N], " rest ") -> (y: T[M, N]) where T in f16 bf16\n"        \
+    "{ y[m, n] = sum(k) x[m, k] * " formula " }\n"
+#define PACKED_RUNS(run)                                                                           \
+    PACKED("s: T[ceil(K/" run "), N], z: u4[ceil(K/" run "), N]",                                  \
+           "((w[k, n] - z[k/" run ", n]) * s[k/" run ", n])")
+#define PACKED_COLUMN PACKED("s: T[N]", "((w[k, n] - 8) * s[n])")
+#define PACKED_OFFSET(run)                                                                         \
+    PACKED("s: T[ceil(K/" run "), N], o: T[ceil(K/" run "), N]",                                   \
+           "(w[k, n] * s[k/" run ", n] + o[k/" run ", n])")
+#define PACKED_ZERO_BYTES(run)                                                                     \
+    PACKED("s: T[ceil(K/" run "), N], z: u8[ceil(K/" run "), N]",                                  \
+           "((w[k, n] - z[k/" run ", n]) * s[k/" run ", n])")
+#define PACKED_LAYER                                                                               \
+    "op layer(x: T[M, K], w: packed i4[K, N], s: T[ceil(K/128), N], b: T[N], r: T[M, N])\n"        \
+    " -> (y: T[M, N]) where T in f16 bf16\n"                                                       \
+    "{ t[m, n] = sum(k) x[m, k] * (w[k, n] * s[k/128, n])\n"                                       \
+    "  y[m, n] = silu(t[m, n] + b[n]) + r[m, n] }\n"
+#define PACKED_LEFT                                                                                \
+    "op left(x: T[M, K], w: packed u4[K, N], s: f32[ceil(K/64), N]) -> (y: T[N, M])\n"             \
+    "where T in f16 bf16\n"                                                                        \
+    "{ y[n, m] = sum(k) (w[k, n] - 8) * s[k/64, n] * x[m, k] }\n"
+#define PACKED_BATCH                                                                               \
+    "op batch(x: T[B, M, K], w: packed u4[B, K, N], s: T[B, ceil(K/32), N]) -> (y: T[B, M, N])\n"  \
+    "where T in f16 bf16\n"                                                                        \
+    "{ y[b, m, n] = sum(k) x[b, m, k] * ((w[b, k, n] - 8) * s[b, k/32, n]) }\n"
+#define PACKED_EXPERTS(run)                                                                        \
+    "op experts(x: T[B, M, K], e: i32[B], w: packed u4[E, K, N], s: T[E, ceil(K/" run "), N],\n"   \
+    " z: u4[E, ceil(K/" run "), N]) -> (y: T[B, M, N]) where T in f16 bf16\n"                      \
+    "{ y[b, m, n] = sum(k) x[b, m, k] *\n"                                                         \
+    "  ((w[e[b], k, n] - z[e[b], k/" run ", n]) * s[e[b], k/" run ", n]) }\n"
+#define PACKED_TILE(rows, columns, strips, warps, stages, split_k, swap)                           \
+    "tile_m=" rows " tile_n=" columns " strips=" strips " warps=" warps " stages=" stages          \
+    " split_k=" split_k " swap=" swap " maxnreg=0"
+
 // Matrices of weights that the batch chooses by an index, as experts are: with zero points, a float
 // offset, scales by column or by an index of their own, adjacent along K, the transposed product;
 // and several for each row.

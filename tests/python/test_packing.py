@@ -37,7 +37,7 @@ def panels_of(codes):
     made = np.zeros((*lead, -(-rows // 64), -(-columns // 16), 1024), "u1")
     for k in range(rows):
         for n in range(columns):
-            place = n % 8 * 128 + k % 8 // 2 * 32 + k % 64 // 16 * 8 + k % 2 * 4 + k % 16 // 8 * 2 + n % 16 // 8
+            place = n % 16 // 2 * 128 + k % 8 // 2 * 32 + k % 64 // 16 * 8 + k % 2 * 4 + k % 16 // 8 * 2 + n % 2
             made[..., k // 64, n // 16, place] = codes[..., k, n]
     return two_a_byte(made)
 

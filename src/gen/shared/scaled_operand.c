@@ -3,6 +3,7 @@
 #include "gen/shared/scaled_operand.h"
 
 #include "gen/shared/axes.h"
+#include "lang/panels.h"
 
 #include <stdlib.h>
 
@@ -72,70 +73,21 @@ static bool find_bounds(const struct kg_expr *expr, int64_t *least, int64_t *gre
 
 // ---- Packed weights ----
 
-static bool is_call_of(const struct kg_expr *expr, enum kg_function function, int64_t number)
-{
-    return expr->kind == KG_EXPR_CALL && expr->function == function && expr->argument_count == 2 &&
-           expr->arguments[1]->kind == KG_EXPR_NUMBER && expr->arguments[1]->is_integer &&
-           expr->arguments[1]->integer == number;
-}
-
-// Whether the expression is index % modulus / divisor * factor; 1: without the division, or the
-// multiplication.
-static bool is_digit(const struct kg_expr *expr, int axis, int64_t modulus, int64_t divisor,
-                     int64_t factor)
-{
-    if (factor > 1) {
-        if (!is_call_of(expr, KG_FN_MUL, factor))
-            return false;
-        expr = expr->arguments[0];
-    }
-    if (divisor > 1) {
-        if (!is_call_of(expr, KG_FN_DIV, divisor))
-            return false;
-        expr = expr->arguments[0];
-    }
-    return is_call_of(expr, KG_FN_MOD, modulus) && expr->arguments[0]->kind == KG_EXPR_INDEX &&
-           expr->arguments[0]->index->id == axis;
-}
-
-// Whether the expression is the place within a panel of K index `k` and column `n`.
-static bool is_place(const struct kg_expr *expr, int k, int n)
-{
-    const struct {
-        int axis;
-        int64_t modulus, divisor, factor;
-    } digits[] = {
-        {n, 16, 2, 128}, {k, 8, 2, 32}, {k, 64, 16, 8}, {k, 2, 1, 4}, {k, 16, 8, 2}, {n, 2, 1, 1},
-    };
-    for (int i = sizeof digits / sizeof digits[0] - 1; i > 0; i--) {
-        if (expr->kind != KG_EXPR_CALL || expr->function != KG_FN_ADD ||
-            !is_digit(expr->arguments[1], digits[i].axis, digits[i].modulus, digits[i].divisor,
-                      digits[i].factor))
-            return false;
-        expr = expr->arguments[0];
-    }
-    return is_digit(expr, digits[0].axis, digits[0].modulus, digits[0].divisor, digits[0].factor);
-}
-
-// Whether the last three subscripts of operand 0 (A) or 1 (B) are those of packed weights,
-// w[k/64, n/16, place], with all its columns along one axis.
+// Whether an access of operand 0 (A) or 1 (B) is to codes in panels whose rows are the axis of the
+// sum, and whose columns are one axis.
 static bool is_packed(const struct kg_contract *contract, int operand,
                       const struct kg_access *access)
 {
-    enum { SUBSCRIPTS = 3, PANEL_ROWS = 64, PANEL_COLUMNS = 16 };
     enum kg_contract_role columns = operand ? KG_CONTRACT_N : KG_CONTRACT_M;
-    int first = access->tensor->rank - SUBSCRIPTS, axis = contract->axes[columns][0];
-    if (first < 0 || kg_dtypes[kg_emit_tensor_dtype(access->tensor)].bits != 4 ||
-        contract->axis_count[columns] != 1 || !kg_axes_from_zero(contract->nest->axes[axis]))
+    const struct kg_expr *row, *column;
+    if (contract->axis_count[columns] != 1 ||
+        kg_dtypes[kg_emit_tensor_dtype(access->tensor)].bits != 4 ||
+        !kg_lang_reads_panels(access->read, &row, &column))
         return false;
-    const struct kg_expr *row = access->map[first].subscript;
-    const struct kg_expr *column = access->map[first + 1].subscript;
-    if (!is_call_of(row, KG_FN_DIV, PANEL_ROWS) || !is_call_of(column, KG_FN_DIV, PANEL_COLUMNS))
-        return false;
-    const struct kg_expr *k = row->arguments[0], *n = column->arguments[0];
-    return k->kind == KG_EXPR_INDEX && n->kind == KG_EXPR_INDEX && n->index->id == axis &&
-           k->index->id == contract->axes[KG_CONTRACT_K][0] &&
-           is_place(access->map[first + 2].subscript, k->index->id, n->index->id);
+    int axis = contract->axes[columns][0];
+    return kg_axes_from_zero(contract->nest->axes[axis]) && row->kind == KG_EXPR_INDEX &&
+           row->index->id == contract->axes[KG_CONTRACT_K][0] && column->kind == KG_EXPR_INDEX &&
+           column->index->id == axis;
 }
 
 // The read of elements of 4 or 8 bits that the expression is; else NULL. An index from memory may

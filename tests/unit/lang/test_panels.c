@@ -83,23 +83,24 @@ static void check_same(const char *packed, const char *plain)
 
 static void test_formulas(void)
 {
-    check_same(PACKED "{ y[m, n] = sum(k) x[m, k] * (w[k, n] * s[n]) }",
-               PLAIN "{ y[m, n] = sum(k) x[m, k] * (w[k/64, n/16, n%8*128 + k%8/2*32 + k%64/16*8 + "
-                     "k%2*4 + k%16/8*2 + n%16/8] * s[n]) }");
+    check_same(PACKED "{ y[m, n] = sum(k) x[m, k] * (w[k, n] * s[n]) }", PLAIN
+               "{ y[m, n] = sum(k) x[m, k] * (w[k/64, n/16, n%16/2*128 + k%8/2*32 + k%64/16*8 + "
+               "k%2*4 + k%16/8*2 + n%2] * s[n]) }");
     // Subscripts that are more than an index are put in parentheses.
-    check_same("op f(x: f32[M, K], w: packed u4[K, N], s: f32[N]) -> (y: f32[M])\n"
-               "{ y[m] = sum(k in 1..K, n in 0..N/2) x[m, k] * w[k - 1, 2*n] * s[n] }",
-               "op f(x: f32[M, K], w: u4[ceil(K/64), ceil(N/16), 1024], s: f32[N]) -> (y: f32[M])\n"
-               "{ y[m] = sum(k in 1..K, n in 0..N/2) x[m, k] * w[(k - 1)/64, (2*n)/16, (2*n)%8*128 "
-               "+ (k - 1)%8/2*32 + (k - 1)%64/16*8 + (k - 1)%2*4 + (k - 1)%16/8*2 + (2*n)%16/8] * "
-               "s[n] }");
+    check_same(
+        "op f(x: f32[M, K], w: packed u4[K, N], s: f32[N]) -> (y: f32[M])\n"
+        "{ y[m] = sum(k in 1..K, n in 0..N/2) x[m, k] * w[k - 1, 2*n] * s[n] }",
+        "op f(x: f32[M, K], w: u4[ceil(K/64), ceil(N/16), 1024], s: f32[N]) -> (y: f32[M])\n"
+        "{ y[m] = sum(k in 1..K, n in 0..N/2) x[m, k] * w[(k - 1)/64, (2*n)/16, (2*n)%16/2*128 "
+        "+ (k - 1)%8/2*32 + (k - 1)%64/16*8 + (k - 1)%2*4 + (k - 1)%16/8*2 + (2*n)%2] * "
+        "s[n] }");
     // Rows are the last axis but one, whatever they are called; axes before them stay.
     check_same("op f(x: f32[K], w: packed i4[E, N, K], e: i32[B]) -> (y: f32[B]) param N = 5\n"
                "{ y[b] = sum(n in 0..N, k) w[e[b], n, k] * x[k] }",
                "op f(x: f32[K], w: i4[E, ceil(N/64), ceil(K/16), 1024], e: i32[B]) -> (y: f32[B]) "
                "param N = 5\n"
-               "{ y[b] = sum(n in 0..N, k) w[e[b], n/64, k/16, k%8*128 + n%8/2*32 + n%64/16*8 + "
-               "n%2*4 + n%16/8*2 + k%16/8] * x[k] }");
+               "{ y[b] = sum(n in 0..N, k) w[e[b], n/64, k/16, k%16/2*128 + n%8/2*32 + n%64/16*8 + "
+               "n%2*4 + n%16/8*2 + k%2] * x[k] }");
 }
 
 static void test_shape(void)

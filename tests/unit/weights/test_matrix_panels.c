@@ -26,8 +26,8 @@ static int64_t place_of(const struct kg_weights *weights, int64_t b, int64_t k, 
 {
     int64_t down = (weights->rows + 63) / 64, across = (weights->columns + 15) / 16;
     int64_t panel = (b * down + k / 64) * across + n / 16;
-    return panel * 1024 + n % 8 * 128 + k % 8 / 2 * 32 + k % 64 / 16 * 8 + k % 2 * 4 +
-           k % 16 / 8 * 2 + n % 16 / 8;
+    return panel * 1024 + n % 16 / 2 * 128 + k % 8 / 2 * 32 + k % 64 / 16 * 8 + k % 2 * 4 +
+           k % 16 / 8 * 2 + n % 2;
 }
 
 static int64_t lies_at(const struct kg_weights *weights, int64_t b, int64_t k, int64_t n)

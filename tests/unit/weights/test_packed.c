@@ -154,7 +154,7 @@ static void nothing_is_lost(void)
 }
 
 // What a lane's word gives the registers of mma.sync m16n8k16 and of wgmma, by the rows and columns
-// that PTX gives for their first operand (here its rows are the weights' columns).
+// that PTX gives for their first operand. Its rows g and g + 8 are the weights' columns 2g, 2g + 1.
 static void registers(void)
 {
     struct kg_layer layer = {.rows = 128, .columns = 64, .group = 128, .dtype = KG_F16};
@@ -169,7 +169,7 @@ static void registers(void)
                 for (int r = 0; r < 4; r++) {
                     int place = ((step / 4 * 4 + panel) * 32 + lane) * 4 + step % 4;
                     uint32_t halves = words[place] >> (4 * r) & 0x000f000f;
-                    int column = 16 * panel + lane / 4 + (r % 2) * 8;
+                    int column = 16 * panel + lane / 4 * 2 + r % 2;
                     int row = 16 * step + lane % 4 * 2 + (r / 2) * 8;
                     wrong += (halves & 0xffff) != codes[row * 64 + column];
                     wrong += halves >> 16 != codes[(row + 1) * 64 + column];
