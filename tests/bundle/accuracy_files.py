@@ -18,7 +18,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-SAMPLE = ("add_middle", "apply_floor", "bias_relu", "cumsum", "layer_norm", "linear_gelu", "quantise_i8",
+SAMPLE = ("add_middle", "apply_floor", "bias_relu", "cumsum", "layer_norm", "linear_gelu", "mlp", "quantise_i8",
           "remainder_of", "softmax", "sum_first", "transpose", "w4a16")
 SKIPPED = 77
 

@@ -341,6 +341,8 @@ static void print_cast(struct kg_triton_kernel *kernel, struct kg_text *text,
         if (info->bits == 8)
             kg_text_format(text, "_from_%s(_to_%s(%s))", info->name, info->name,
                            kg_text_string(&value));
+        else if (dtype == KG_BF16)
+            kg_text_format(text, "_to_bf16(%s).to(tl.float32)", kg_text_string(&value));
         else if (info->bits == 16)
             kg_text_format(text, "%s.to(tl.%s).to(tl.float32)", kg_text_string(&value),
                            kg_triton_dtype(dtype));

@@ -1,6 +1,6 @@
 // Helpers of a module: those functions of kernels/triton that its text uses, and those that they
 // use. Blocks of a skeleton are separated by two blank lines; the name of each stands behind "def "
-// or "class ".
+// or "class ", or begins a line: a constant below its comment.
 
 #include "gen/triton/triton_module.h"
 
@@ -30,6 +30,20 @@ static bool occurs(const char *text, size_t length, const char *name)
     return false;
 }
 
+static const char *name_of(const struct block *block)
+{
+    const char *function = memmem(block->text, block->length, "def ", 4);
+    const char *class = memmem(block->text, block->length, "class ", 6);
+    if (class && (!function || class < function))
+        return class + 6;
+    if (function)
+        return function + 4;
+    const char *constant = block->text;
+    while (*constant == '#')
+        constant += strcspn(constant, "\n") + 1;
+    return constant;
+}
+
 static int split(const char *skeleton, struct block *blocks)
 {
     int count = 0;
@@ -38,9 +52,7 @@ static int split(const char *skeleton, struct block *blocks)
         struct block *block = &blocks[count++];
         *block = (struct block){.text = skeleton};
         block->length = end ? (size_t)(end - skeleton) + 1 : strlen(skeleton);
-        const char *name = memmem(skeleton, block->length, "def ", 4);
-        const char *class = memmem(skeleton, block->length, "class ", 6);
-        name = class && (!name || class < name) ? class + 6 : name ? name + 4 : "";
+        const char *name = name_of(block);
         for (size_t i = 0; i + 1 < sizeof block->name && is_name(name[i]); i++)
             block->name[i] = name[i];
         skeleton += block->length + (end ? 2 : 0);

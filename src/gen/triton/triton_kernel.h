@@ -134,6 +134,13 @@ const char *kg_triton_extent(struct kg_triton_kernel *kernel, const struct kg_in
 // number; `base` is a name for it.
 const char *kg_triton_size(struct kg_triton_kernel *kernel, const struct kg_expr *expr,
                            const char *base);
+// Names of a tensor's pointer and of its stride along a dimension, arguments of the kernel.
+const char *kg_triton_pointer(struct kg_triton_kernel *kernel, const struct kg_tensor *tensor);
+const char *kg_triton_stride(struct kg_triton_kernel *kernel, const struct kg_tensor *tensor,
+                             int dim);
+// The condition that the current element is inside along the axes that are used; NULL: it always
+// is.
+const char *kg_triton_mask(struct kg_triton_kernel *kernel, const bool used[KG_MAX_INDICES]);
 // The variable with the value of a read, in its compute type.
 const char *kg_triton_read(struct kg_triton_kernel *kernel, const struct kg_access *access);
 // Reads what does not depend on the axes from `first` on, so that loops over these do not repeat

@@ -1,4 +1,4 @@
-// Subscripts, masks, loads and stores of Triton kernels.
+// Subscripts, masks and loads of Triton kernels.
 
 #include "gen/triton/triton_kernel.h"
 
@@ -125,7 +125,7 @@ static void mark_axes(const struct kg_expr *expr, bool used[KG_MAX_INDICES])
         mark_axes(expr->arguments[i], used);
 }
 
-static const char *mask_of(struct kg_triton_kernel *kernel, const bool used[KG_MAX_INDICES])
+const char *kg_triton_mask(struct kg_triton_kernel *kernel, const bool used[KG_MAX_INDICES])
 {
     const char *mask = NULL;
     for (int i = 0; i < kernel->nest->axis_count; i++) {
@@ -142,7 +142,7 @@ static const char *mask_of(struct kg_triton_kernel *kernel, const bool used[KG_M
 
 // ---- Loads ----
 
-static const char *stride_of(struct kg_triton_kernel *kernel, const struct kg_tensor *tensor,
+const char *kg_triton_stride(struct kg_triton_kernel *kernel, const struct kg_tensor *tensor,
                              int dim)
 {
     const char **stride = &kernel->strides[tensor->id][dim];
@@ -151,7 +151,7 @@ static const char *stride_of(struct kg_triton_kernel *kernel, const struct kg_te
     return *stride;
 }
 
-static const char *pointer_of(struct kg_triton_kernel *kernel, const struct kg_tensor *tensor)
+const char *kg_triton_pointer(struct kg_triton_kernel *kernel, const struct kg_tensor *tensor)
 {
     const char **pointer = &kernel->pointers[tensor->id];
     if (!*pointer)
@@ -289,7 +289,7 @@ static struct place place_of(struct kg_triton_kernel *kernel, const struct kg_ac
         if (expr->kind == KG_EXPR_NUMBER && expr->integer == 0)
             continue;
         const char *term =
-            kg_triton_format(kernel, "%s * %s", subscript, stride_of(kernel, tensor, dim));
+            kg_triton_format(kernel, "%s * %s", subscript, kg_triton_stride(kernel, tensor, dim));
         place.offset = strcmp(place.offset, "0") == 0
                            ? term
                            : kg_triton_format(kernel, "%s + %s", place.offset, term);
@@ -382,7 +382,7 @@ static const char *load_text(struct kg_triton_kernel *kernel, const struct kg_te
                              const char *policy)
 {
     enum kg_dtype dtype = kg_emit_tensor_dtype(tensor);
-    const char *pointer = pointer_of(kernel, tensor);
+    const char *pointer = kg_triton_pointer(kernel, tensor);
     struct kg_text text = {0};
     if (kg_dtype_is_packed(dtype))
         kg_text_format(&text, "_load_%s(%s, %s, %s)", kg_dtypes[dtype].name, pointer, offset,
@@ -427,7 +427,7 @@ static const char *inlined(struct kg_triton_kernel *kernel, const struct kg_nest
         const char *name = kg_triton_index(kernel, subscript);
         if (access->map[dim].is_gather)
             name = clamped(kernel, access, dim, name);
-        const char *mask = mask_of(kernel, used);
+        const char *mask = kg_triton_mask(kernel, used);
         axes[dim] = (struct kg_triton_axis){
             name, mask ? kg_triton_format(kernel, strchr(mask, '&') ? "(%s)" : "%s", mask) : NULL};
     }
@@ -461,7 +461,7 @@ const char *kg_triton_read(struct kg_triton_kernel *kernel, const struct kg_acce
     for (int dim = 0; dim < tensor->rank; dim++)
         mark_axes(access->map[dim].subscript, used);
     struct place place = place_of(kernel, access);
-    const char *mask = kg_triton_and(kernel, mask_of(kernel, used), place.inside);
+    const char *mask = kg_triton_and(kernel, kg_triton_mask(kernel, used), place.inside);
     const char *pad = NULL, *other = "0";
     if (place.inside && access->read->pad) {
         const char *simple = other_of(kernel, access);
@@ -503,81 +503,4 @@ void kg_triton_hoist(struct kg_triton_kernel *kernel, int first)
         if (early)
             (void)kg_triton_read(kernel, &nest->accesses[i]);
     }
-}
-
-void kg_triton_store(struct kg_triton_kernel *kernel, const char *value, enum kg_type type)
-{
-    const struct kg_nest *nest = kernel->nest;
-    const struct kg_tensor *tensor = nest->output;
-    enum kg_dtype dtype = kg_emit_tensor_dtype(tensor);
-    const char *pointer = pointer_of(kernel, tensor), *offset = NULL;
-    bool used[KG_MAX_INDICES] = {false};
-    for (int dim = 0; dim < nest->output_axes; dim++) {
-        used[dim] = true;
-        if (kernel->walk && dim + 1 == kernel->walked)
-            continue;
-        bool walks = kernel->walk && dim == kernel->walked;
-        const char *term =
-            kg_triton_format(kernel, "%s * %s", walks ? kernel->walk : kernel->axes[dim].name,
-                             stride_of(kernel, tensor, dim));
-        offset = offset ? kg_triton_format(kernel, "%s + %s", offset, term) : term;
-    }
-    const char *mask = mask_of(kernel, used);
-    struct kg_text text = {0};
-    if (kg_dtypes[dtype].is_float && kg_dtypes[dtype].bits == 8)
-        kg_text_format(&text, "_to_%s(%s)", kg_dtypes[dtype].name, value);
-    else if (kg_dtype_is_packed(dtype))
-        kg_text_format(&text, "(%s) & 15", value);
-    else if (kg_dtypes[dtype].is_float && type != kg_dtypes[dtype].compute)
-        kg_text_format(&text, "(%s).to(%s)", value, kg_triton_type(kg_dtypes[dtype].compute));
-    else
-        kg_text_add(&text, value);
-    const char *stored = kg_triton_keep(kernel, &text);
-    kg_triton_line(kernel, "tl.store(%s%s%s, %s%s%s)", pointer, offset ? " + " : "",
-                   offset ? offset : "", stored, mask ? ", mask=" : "", mask ? mask : "");
-}
-
-// Whether a later statement of the group reads it.
-static bool is_read_later(const struct kg_group *group, int position)
-{
-    const struct kg_tensor *tensor = kg_group_nest(group, position)->output;
-    for (int i = position + 1; i < group->count; i++)
-        for (int a = 0; a < kg_group_nest(group, i)->access_count; a++)
-            if (kg_group_nest(group, i)->accesses[a].tensor == tensor)
-                return true;
-    return false;
-}
-
-void kg_triton_settle(struct kg_triton_kernel *kernel, int position, const char *value,
-                      enum kg_type type)
-{
-    const struct kg_nest *nest = kg_group_nest(kernel->group, position);
-    kernel->nest = nest;
-    if (is_read_later(kernel->group, position)) {
-        const char *name = kg_triton_fresh(kernel, nest->output->name);
-        kg_triton_line(kernel, "%s = %s", name, value);
-        kernel->values[position] = value = name;
-    }
-    if (!kg_group_is_private(kernel->group, nest->output))
-        kg_triton_store(kernel, value, type);
-}
-
-void kg_triton_element(struct kg_triton_kernel *kernel, int position)
-{
-    const struct kg_nest *nest = kg_group_nest(kernel->group, position);
-    kernel->nest = nest;
-    const char *value = is_read_later(kernel->group, position)
-                            ? kg_triton_value(kernel, nest->body, nest->body->type)
-                            : kg_triton_stored(kernel, nest->body);
-    kg_triton_settle(kernel, position, value, nest->body->type);
-}
-
-void kg_triton_recompute(struct kg_triton_kernel *kernel, int position)
-{
-    const struct kg_nest *nest = kg_group_nest(kernel->group, position);
-    kernel->nest = nest;
-    const char *value = kg_triton_value(kernel, nest->body, nest->body->type);
-    const char *name = kg_triton_fresh(kernel, nest->output->name);
-    kg_triton_line(kernel, "%s = %s", name, value);
-    kernel->values[position] = name;
 }

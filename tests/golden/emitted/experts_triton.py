@@ -74,8 +74,30 @@ def _remainder(a, quotient, b, magic):
         return a - quotient * b
 
 
-# Triton's interpreter multiplies the bits of bfloat16 instead of its values.
+# Triton's interpreter holds bfloat16 as integers: it multiplies those in place of the values, and
+# where it converts to bfloat16 it drops the lower bits.
 _INTERPRETED = tl.constexpr(os.environ.get("TRITON_INTERPRET", "0") == "1")
+
+
+@triton.jit
+def _to_bf16(x):
+    """Rounded to the nearest, halves to even, in the interpreter, too: there the upper half of a
+    float32 is rounded as an integer, and a NaN keeps a bit of its fraction."""
+    if _INTERPRETED:
+        bits = x.to(tl.float32).to(tl.uint32, bitcast=True)
+        nearest = bits + 0x7FFF + ((bits >> 16) & 1)
+        upper = tl.where(x == x, nearest, bits | 0x400000) >> 16
+        x = upper.to(tl.uint16).to(tl.bfloat16, bitcast=True)
+    return x.to(tl.bfloat16)
+
+
+@triton.jit
+def _store(pointer, value, mask=None):
+    """tl.store, which converts to the dtype of the pointer."""
+    if pointer.dtype.element_ty == tl.bfloat16:
+        value = _to_bf16(value)
+    tl.store(pointer, value, mask=mask)
+
 
 @triton.jit
 def _dot(a, b, total):
@@ -158,7 +180,7 @@ def _experts_kernel(
                         mask=n_in, other=0).to(tl.float32)
                 b_2 = tl.where(n_in & k_1_in[:, None], ((w_1 - z_1).to(tl.float32)) * s_1, 0.0)
                 total = _dot(x_1, b_2, total)
-        tl.store(y_ptr + b * y_s0 + m * y_s1 + n * y_s2, total, mask=m_in & n_in)
+        _store(y_ptr + b * y_s0 + m * y_s1 + n * y_s2, total, mask=m_in & n_in)
 
 
 @triton.jit
@@ -246,7 +268,7 @@ def _experts_end_kernel(
         for split in range(splits):
             total += tl.load(part_ptr + split * (B * M * N) + (b * M + m) * N + n, mask=n_in,
                     other=0)
-        tl.store(y_ptr + b * y_s0 + m * y_s1 + n * y_s2, total, mask=n_in)
+        _store(y_ptr + b * y_s0 + m * y_s1 + n * y_s2, total, mask=n_in)
 
 
 class _Tile(typing.NamedTuple):

@@ -61,8 +61,30 @@ def _relu(x):
     return tl.where(x < 0, 0, x)
 
 
-# Triton's interpreter multiplies the bits of bfloat16 instead of its values.
+# Triton's interpreter holds bfloat16 as integers: it multiplies those in place of the values, and
+# where it converts to bfloat16 it drops the lower bits.
 _INTERPRETED = tl.constexpr(os.environ.get("TRITON_INTERPRET", "0") == "1")
+
+
+@triton.jit
+def _to_bf16(x):
+    """Rounded to the nearest, halves to even, in the interpreter, too: there the upper half of a
+    float32 is rounded as an integer, and a NaN keeps a bit of its fraction."""
+    if _INTERPRETED:
+        bits = x.to(tl.float32).to(tl.uint32, bitcast=True)
+        nearest = bits + 0x7FFF + ((bits >> 16) & 1)
+        upper = tl.where(x == x, nearest, bits | 0x400000) >> 16
+        x = upper.to(tl.uint16).to(tl.bfloat16, bitcast=True)
+    return x.to(tl.bfloat16)
+
+
+@triton.jit
+def _store(pointer, value, mask=None):
+    """tl.store, which converts to the dtype of the pointer."""
+    if pointer.dtype.element_ty == tl.bfloat16:
+        value = _to_bf16(value)
+    tl.store(pointer, value, mask=mask)
+
 
 @triton.jit
 def _dot(a, b, total):
@@ -137,7 +159,7 @@ def _linear_kernel(
         y_1 = total
         bias = tl.load(bias_ptr + n * bias_s0, mask=n_in, other=0,
                 eviction_policy="evict_last").to(tl.float32)
-        tl.store(y_ptr + m * y_s0 + n * y_s1, _relu(y_1 + bias), mask=m_in & n_in)
+        _store(y_ptr + m * y_s0 + n * y_s1, _relu(y_1 + bias), mask=m_in & n_in)
 
 
 @triton.jit
@@ -215,7 +237,7 @@ def _linear_end_kernel(
         y_1 = total
         bias = tl.load(bias_ptr + n * bias_s0, mask=n_in, other=0,
                 eviction_policy="evict_last").to(tl.float32)
-        tl.store(y_ptr + m * y_s0 + n * y_s1, _relu(y_1 + bias), mask=m_in & n_in)
+        _store(y_ptr + m * y_s0 + n * y_s1, _relu(y_1 + bias), mask=m_in & n_in)
 
 
 class _Tile(typing.NamedTuple):

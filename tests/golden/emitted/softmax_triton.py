@@ -55,6 +55,31 @@ def _largest(x, axis: tl.constexpr, keep_dims: tl.constexpr = False):
     return tl.reduce(x, axis, _maximum, keep_dims=keep_dims)
 
 
+# Triton's interpreter holds bfloat16 as integers: it multiplies those in place of the values, and
+# where it converts to bfloat16 it drops the lower bits.
+_INTERPRETED = tl.constexpr(os.environ.get("TRITON_INTERPRET", "0") == "1")
+
+
+@triton.jit
+def _to_bf16(x):
+    """Rounded to the nearest, halves to even, in the interpreter, too: there the upper half of a
+    float32 is rounded as an integer, and a NaN keeps a bit of its fraction."""
+    if _INTERPRETED:
+        bits = x.to(tl.float32).to(tl.uint32, bitcast=True)
+        nearest = bits + 0x7FFF + ((bits >> 16) & 1)
+        upper = tl.where(x == x, nearest, bits | 0x400000) >> 16
+        x = upper.to(tl.uint16).to(tl.bfloat16, bitcast=True)
+    return x.to(tl.bfloat16)
+
+
+@triton.jit
+def _store(pointer, value, mask=None):
+    """tl.store, which converts to the dtype of the pointer."""
+    if pointer.dtype.element_ty == tl.bfloat16:
+        value = _to_bf16(value)
+    tl.store(pointer, value, mask=mask)
+
+
 @triton.jit
 def _softmax_kernel(
     x_ptr, y_ptr, x_s0, x_s1, y_s0, y_s1, turns, last, P, D, INDEX: tl.constexpr,
@@ -76,7 +101,7 @@ def _softmax_kernel(
         m = _largest(tl.where(d_in, x, float("-inf")), 1, keep_dims=True)
         e = tl.exp(x - m)
         y_1 = tl.sum(tl.where(d_in, e, 0.0), 1, keep_dims=True)
-        tl.store(y_ptr + p * y_s0 + d * y_s1, e / y_1, mask=p_in & d_in)
+        _store(y_ptr + p * y_s0 + d * y_s1, e / y_1, mask=p_in & d_in)
 
 
 @triton.jit
@@ -116,7 +141,7 @@ def _softmax_long_kernel(
             x_2 = tl.load(x_ptr + p * x_s0 + d_2 * x_s1, mask=p_in & d_2_in, other=0,
                     eviction_policy="evict_first").to(tl.float32)
             e_1 = tl.exp(x_2 - m)
-            tl.store(y_ptr + p * y_s0 + d_2 * y_s1, e_1 / y_1, mask=p_in & d_2_in)
+            _store(y_ptr + p * y_s0 + d_2 * y_s1, e_1 / y_1, mask=p_in & d_2_in)
 
 
 class _Tile(typing.NamedTuple):
