@@ -3,6 +3,7 @@
 #include "export/bundle_parts.h"
 
 #include "export/python_names.h"
+#include "gen/shared/docstring.h"
 
 #include <string.h>
 
@@ -11,7 +12,7 @@ void kg_bundle_heading(const struct kg_bundle *bundle, const char *role, struct 
     const struct kg_op *op = bundle->generic;
     kg_text_add(text, "\"\"\"");
     if (op->description[0]) {
-        kg_python_doc(text, op->description, 0);
+        kg_docstring_prose(text, op->description, 0);
         kg_text_add(text, "\n\n");
     }
     kg_text_format(text, "%s\n\n", role);
@@ -19,7 +20,7 @@ void kg_bundle_heading(const struct kg_bundle *bundle, const char *role, struct 
         struct kg_text line = {0};
         kg_text_add(text, "    ");
         kg_lang_print_statement(&line, op->statements[i]);
-        kg_python_doc(text, kg_text_string(&line), 4);
+        kg_docstring_escape(text, kg_text_string(&line));
         kg_text_add(text, "\n");
         kg_text_free(&line);
     }
@@ -128,7 +129,7 @@ static void describe_all(const struct kg_bundle *bundle, struct kg_text *text)
     const struct kg_op *op = bundle->instance;
     kg_text_add(text, "    \"\"\"");
     if (op->description[0]) {
-        kg_python_doc(text, op->description, 4);
+        kg_docstring_prose(text, op->description, 4);
         kg_text_add(text, "\n\n    ");
     }
     for (int i = 0; i < op->input_count + op->output_count; i++) {

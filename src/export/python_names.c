@@ -126,17 +126,6 @@ void kg_python_shape(struct kg_text *text, const struct kg_op *op, const struct 
     kg_text_add(text, tensor->rank == 1 ? ",)" : ")");
 }
 
-void kg_python_doc(struct kg_text *text, const char *lines, int indent)
-{
-    for (const char *c = lines; *c; c++) {
-        if (*c == '\\' || (*c == '"' && (c[1] == '"' || !c[1])))
-            kg_text_add(text, "\\");
-        kg_text_format(text, "%c", *c);
-        if (*c == '\n' && c[1] && c[1] != '\n')
-            kg_text_format(text, "%*s", indent, "");
-    }
-}
-
 const char *kg_torch_dtype(enum kg_dtype dtype)
 {
     static const char *const names[KG_DTYPE_COUNT] = {

@@ -19,8 +19,6 @@ void kg_python_size(struct kg_text *text, const struct kg_op *op, const struct k
 void kg_python_number(struct kg_text *text, double number);
 // "(P, D)", "(D,)", "()".
 void kg_python_shape(struct kg_text *text, const struct kg_op *op, const struct kg_tensor *tensor);
-// Lines as the inside of a docstring, each with `indent` blanks before it but the first.
-void kg_python_doc(struct kg_text *text, const char *lines, int indent);
 
 // "torch.float16"; 4-bit types lie in torch.uint8, two in a byte.
 const char *kg_torch_dtype(enum kg_dtype dtype);

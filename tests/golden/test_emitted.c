@@ -88,10 +88,14 @@ static void test_triton(void)
                  "  e[p, d] = exp(x[p, d] - m[p])\n"
                  "  y[p, d] = e[p, d] / (sum(d) e[p, d]) }\n",
                  "P=4 D=8", "softmax_triton.py");
-    check_module("op linear(x: T[M, K], w: u4[N, K], s: T[N], bias: T[N]) -> (y: T[M, N])\n"
-                 "where T in f16 bf16\n"
-                 "{ y[m, n] = relu(sum(k) x[m, k] * (w[n, k] * s[n]) + bias[n]) }\n",
-                 "M=4 K=8 N=4", "linear_triton.py");
+    check_module(
+        "# A linear layer with bias and ReLU, whose weights have 4 bits each, and a scale\n"
+        "# for\n# each row; products\n# are summed in float32.\n"
+        "#\n# A second paragraph.\n"
+        "op linear(x: T[M, K], w: u4[N, K], s: T[N], bias: T[N]) -> (y: T[M, N])\n"
+        "where T in f16 bf16\n"
+        "{ y[m, n] = relu(sum(k) x[m, k] * (w[n, k] * s[n]) + bias[n]) }\n",
+        "M=4 K=8 N=4", "linear_triton.py");
     check_module("op experts(x: T[B, M, K], e: i32[B], w: u4[E, K, N], s: T[E, N], z: u4[E, N])\n"
                  " -> (y: T[B, M, N]) where T in f16 bf16\n"
                  "{ y[b, m, n] = sum(k) x[b, m, k] * ((w[e[b], k, n] - z[e[b], n]) * s[e[b], n]) "

@@ -7,6 +7,7 @@
 #include "gen/standalone.h"
 
 #include "gen/grouping.h"
+#include "gen/shared/docstring.h"
 #include "gen/skeleton.h"
 #include "gen/triton/triton_lines.h"
 #include "gen/triton/triton_module.h"
@@ -175,29 +176,18 @@ static bool combination(const struct kg_op *op, int number, struct kg_bindings *
 
 // ---- The module ----
 
-static void add_text_block(struct kg_text *text, const char *lines)
-{
-    for (; *lines; lines++)
-        if (*lines == '"' || *lines == '\\')
-            kg_text_format(text, "\\%c", *lines);
-        else
-            kg_text_add_bytes(text, lines, 1);
-}
-
 static void add_docstring(const struct kg_triton_module *module, struct kg_text *text)
 {
     const struct kg_op *op = module->op;
     struct kg_text formula = {0};
     kg_text_format(text, "\"\"\"%s: ", op->name);
-    add_text_block(text, *op->description ? op->description : "an operator");
-    if (text->length && text->data[text->length - 1] != '\n')
-        kg_text_add(text, "\n");
-    kg_text_add(text, "\nThe definition:\n\n");
+    kg_docstring_prose(text, *op->description ? op->description : "an operator", 0);
+    kg_text_add(text, "\n\nThe definition:\n\n");
     for (int i = 0; i < op->statement_count; i++) {
         kg_text_cut(&formula, 0);
         kg_lang_print_statement(&formula, op->statements[i]);
         kg_text_add(text, "    ");
-        add_text_block(text, kg_text_string(&formula));
+        kg_docstring_escape(text, kg_text_string(&formula));
         if (formula.length && formula.data[formula.length - 1] != '\n')
             kg_text_add(text, "\n");
     }

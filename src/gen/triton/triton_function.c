@@ -1,5 +1,6 @@
 // The public function of a Triton module: signature, checks, allocations, launches.
 
+#include "gen/shared/docstring.h"
 #include "gen/triton/triton_lines.h"
 #include "gen/triton/triton_module.h"
 
@@ -237,11 +238,7 @@ static void add_docstring(const struct kg_triton_module *module, struct kg_text 
 {
     const struct kg_op *op = module->op;
     kg_text_add(text, "    \"\"\"");
-    size_t first = strcspn(op->description, "\n");
-    if (first)
-        kg_text_add_bytes(text, op->description, first);
-    else
-        kg_text_add(text, op->name);
+    kg_docstring_prose(text, *op->description ? op->description : op->name, 4);
     kg_text_add(text, "\n\n");
     for (int i = 0; i < op->input_count + op->output_count; i++) {
         const struct kg_tensor *tensor = op->tensors[i];

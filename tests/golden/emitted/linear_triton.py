@@ -1,4 +1,7 @@
-"""linear: an operator
+"""linear: A linear layer with bias and ReLU, whose weights have 4 bits each, and a scale for each
+row; products are summed in float32.
+
+A second paragraph.
 
 The definition:
 
@@ -468,7 +471,10 @@ def _on(device: torch.device) -> typing.Any:
 
 
 def linear(x: torch.Tensor, w: torch.Tensor, s: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
-    """linear
+    """A linear layer with bias and ReLU, whose weights have 4 bits each, and a scale for each row;
+    products are summed in float32.
+
+    A second paragraph.
 
     x: (M, K) of T
     w: bytes of two 4-bit elements each, for the shape (N, K) of u4
