@@ -1,5 +1,5 @@
-// NAME_accuracy.py: what the definition adds to kernels/bundle/accuracy.py: its tensors, sizes to
-// test, limits of its inputs, tolerances, and the reference.
+// NAME_accuracy.py: what the definition adds to kernels/bundle/accuracy_*.py, which are joined to
+// one file: its tensors, sizes to test, limits of its inputs, tolerances, and the reference.
 
 #include "export/bundle_parts.h"
 #include "export/bundle_rows.h"
@@ -10,7 +10,18 @@
 #include <math.h>
 #include <string.h>
 
-static const char definition_line[] = "# ---- The definition ----\n";
+// The parts of the file, in order. The first ends with the heading of the definition.
+static const char head[] = "bundle/accuracy_head.py";
+static const char *const parts[] = {
+    "bundle/accuracy_inputs.py",    "bundle/accuracy_rounding.py", "bundle/accuracy_comparison.py",
+    "bundle/accuracy_impostors.py", "bundle/accuracy_run.py",      "bundle/accuracy_main.py",
+};
+
+// A part without its first paragraph, which says to readers of this repository what it is.
+static const char *part_text(const char *name)
+{
+    return strstr(kg_skeleton_find(name), "\n\n") + 2;
+}
 
 // The name by which the dtype of a tensor is found: its variable, or the dtype itself.
 static void add_dtype_key(const struct kg_bundle *bundle, int tensor, struct kg_text *text)
@@ -239,7 +250,7 @@ static void add_reference(const struct kg_bundle *bundle, const struct kg_torch_
         kg_text_add(text, i + 1 < op->input_count || sizes.length ? ", " : "");
     }
     kg_text_format(text,
-                   "%s):\n    \"\"\"The definition in f64, its outputs not rounded.\"\"\"\n%s\n",
+                   "%s):\n    \"\"\"The definition in f64, its outputs not rounded.\"\"\"\n%s",
                    kg_text_string(&sizes), kg_text_string(&code->body));
     kg_text_free(&sizes);
 }
@@ -248,18 +259,15 @@ enum kg_status kg_bundle_accuracy(const struct kg_bundle *bundle, struct kg_text
                                   struct kg_error *error)
 {
     const struct kg_op *op = bundle->instance;
-    const char *skeleton = kg_skeleton_find("bundle/accuracy.py");
     struct kg_torch_code code;
     enum kg_status status = kg_torch_function(bundle->generic, op, true, &code, error);
     if (status != KG_OK)
         return status;
-    const char *begin = strchr(skeleton, '\n') + 2;
-    const char *rest = strstr(skeleton, definition_line) + strlen(definition_line);
     kg_bundle_heading(bundle,
                       "Accuracy: the kernel against the definition in f64, on inputs that reject "
                       "wrong kernels.",
                       text);
-    kg_text_add_bytes(text, begin, (size_t)(rest - begin));
+    kg_text_add(text, part_text(head));
     kg_text_format(text, "\nNAME = \"%s\"\n", op->name);
     add_tensors(bundle, 0, op->input_count, "INPUTS", text);
     add_tensors(bundle, op->input_count, op->output_count, "OUTPUTS", text);
@@ -272,7 +280,8 @@ enum kg_status kg_bundle_accuracy(const struct kg_bundle *bundle, struct kg_text
     add_shapes(bundle, text);
     add_limits(bundle, text);
     add_reference(bundle, &code, text);
-    kg_text_add(text, rest);
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+        kg_text_format(text, "\n\n%s", part_text(parts[i]));
     kg_torch_code_free(&code);
     return text->failed ? kg_error_memory(error, "an accuracy test") : KG_OK;
 }
