@@ -241,6 +241,22 @@ def _row_tile(rows: int, cols: int, most: int, programs: int) -> _Tile:
     return _Tile(1, min(8192, most), 16)
 
 
+def _whole_tile(
+    rows: int, cols: int, adjacent: bool, most: int, programs: int
+) -> _Tile | None:
+    """Blocks of whole rows, of which everything is computed in one launch; None: a row does not
+    fit. Where neighbouring rows are `adjacent` in memory, a program takes 16 at least, which are 32
+    bytes or more, the least that memory is read by."""
+    width = _power(cols)
+    least = min(_power(rows), 16) if adjacent else 1
+    if not rows or least * width > most:
+        return None
+    height = max(min(_power(rows), min(2048, _share(rows * cols, programs)) // width), least)
+    elements = height * width
+    return _Tile(height, width, _warps(elements, 4) if elements <= 2048 else
+                 8 if elements <= 8192 else 16)
+
+
 def _scan_tile(rows: int, cols: int, most: int, programs: int) -> _Tile:
     """Blocks of running totals: up to 1024 elements of a row a step, and more rows where they are
     short, unless that leaves a part of the device idle."""

@@ -49,13 +49,15 @@ def load(text: str, folder: Path, name: str):
 
 def shrink(module, small: bool) -> None:
     """With small tiles, a few elements take many programs, which take turns on three cores as on an Ascend device, and
-    loops take many steps."""
+    loops take many steps. No whole row fits then."""
     module._cores = lambda device, cube: 3 if small else 0
     for name in [n for n in vars(module) if n.endswith("_tile") and callable(getattr(module, n))]:
         original = getattr(getattr(module, name), "original", getattr(module, name))
 
         def choose(*arguments, original=original, **named):
             tile = original(*arguments, **named)
+            if original.__name__ == "_whole_tile":
+                return None
             caps = {"rows": 2, "cols": 4, "m": 16, "n": 16, "k": 16}
             if hasattr(tile, "splits"):
                 tile = tile._replace(splits=4)

@@ -60,6 +60,11 @@ CASES = [
     Case("add_last", {"P": 131072, "D": 512}, 32768, 32768, warps=8),
     Case("transpose", {"M": 4096, "N": 4096}, 4096, 4096, warps=8),
     Case("softmax", {"P": 1 << 20, "D": 64}, 1 << 15, 1 << 15, warps=4),
+    # Statements whose axes are permuted: one launch where the rows of the reduction fit, 16 of them side by side.
+    Case("softmax_first", {"P": 65, "D": 1024}, 64, 64, launches=1), Case("softmax_first", {"P": 1024, "D": 512}, 32, 32, launches=1),
+    Case("softmax_first", {"P": 1025, "D": 512}, 8, launches=6),
+    Case("batch_norm", {"N": 32, "C": 512, "H": 7, "W": 7}, 512, 512, warps=4, launches=1),
+    Case("batch_norm", {"N": 32, "C": 64, "H": 56, "W": 56}, 64, launches=5),
     # Fewer elements than a warp has lanes.
     Case("gelu", {"N": 7}, 1, 1, warps=1), Case("softmax", {"P": 1, "D": 1}, 1, 1, warps=1),
 ]

@@ -12,6 +12,7 @@
 #include "gen/triton/triton_lines.h"
 #include "gen/triton/triton_module.h"
 #include "gen/triton/triton_plain.h"
+#include "gen/triton/triton_whole.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -94,7 +95,14 @@ static void write_variant(struct kg_triton_variant *variant, const struct kg_pro
                           struct kg_arena *arena)
 {
     struct kg_triton_host host;
+    struct kg_match whole;
     kg_triton_host_begin(&host, problem, arena);
+    if (choice->count > 1 && kg_triton_whole_match(problem, arena, &whole)) {
+        struct kg_text entry = {0};
+        kg_text_format(&entry, "_%s%s_kernel", problem->op->name, suffix);
+        add_group(variant, &host, &whole, kg_text_string(&entry));
+        kg_text_free(&entry);
+    }
     add_locals(problem, choice, &host, &variant->launches);
     for (int i = 0; i < choice->count; i++) {
         struct kg_text entry = {0};

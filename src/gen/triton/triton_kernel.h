@@ -39,6 +39,9 @@ struct kg_triton_kernel {
 
     const struct kg_nest *nest; // whose expressions are written
     struct kg_triton_axis axes[KG_MAX_INDICES];
+    // Its axes in the order in which masks name them, so that statements whose axes are permuted
+    // have the same mask for the same element; NULL: as they stand.
+    const int *order;
     const char *values[KG_MAX_NESTS]; // by position in the group: the variable with its value
 
     // A program computes a tile in each of its turns: see _number in kernels/triton/values.py.

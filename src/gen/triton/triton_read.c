@@ -128,14 +128,18 @@ static void mark_axes(const struct kg_expr *expr, bool used[KG_MAX_INDICES])
 const char *kg_triton_mask(struct kg_triton_kernel *kernel, const bool used[KG_MAX_INDICES])
 {
     const char *mask = NULL;
-    for (int i = 0; i < kernel->nest->axis_count; i++) {
-        const char *inside = used[i] ? kernel->axes[i].inside : NULL;
+    const char *named[KG_MAX_INDICES];
+    int count = 0;
+    for (int place = 0; place < kernel->nest->axis_count; place++) {
+        int axis = kernel->order ? kernel->order[place] : place;
+        const char *inside = used[axis] ? kernel->axes[axis].inside : NULL;
         bool seen = false;
-        for (int k = 0; k < i && inside; k++)
-            seen |=
-                used[k] && kernel->axes[k].inside && strcmp(kernel->axes[k].inside, inside) == 0;
-        if (inside && !seen)
-            mask = kg_triton_and(kernel, mask, inside);
+        for (int k = 0; k < count && inside; k++)
+            seen |= strcmp(named[k], inside) == 0;
+        if (!inside || seen)
+            continue;
+        named[count++] = inside;
+        mask = kg_triton_and(kernel, mask, inside);
     }
     return mask;
 }
