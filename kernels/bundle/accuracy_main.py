@@ -106,9 +106,10 @@ def test(options, say=print):
     device = choose_device(options.device)
     path = options.kernel or pathlib.Path(__file__).with_name(f"{NAME}_triton.py")
     judge = Test(load_kernel(path), device, options.verbose)
+    cases = list(chosen_cases(options, judge))
     say(f"Testing {NAME} accuracy...")
     seed, worst = options.seed, 0.0
-    for dtypes, sizes, kinds, has_view in chosen_cases(options, judge):
+    for dtypes, sizes, kinds, has_view in cases:
         say(f"Shape: {said(sizes) or 'no sizes'}"
             + "".join(f", {name} = {dtype}" for name, dtype in dtypes.items()))
         wrong, largest = judge.sizes(sizes, dtypes, kinds, has_view, seed)
