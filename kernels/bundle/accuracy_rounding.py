@@ -38,6 +38,14 @@ class Rounding(TorchFunctionMode):
                 x = torch.where(tiny & (drawn > 0), 0.0, x)
         return x
 
+    def beside(self, x):
+        """What is close to a jump may end on either side of it: up in one trial, down in another,
+        and by chance in the rest, as chance alone misses a side once in 128 times."""
+        error = 4 * self.unit * x.abs()
+        if self.trial > 1:
+            return self.disturbed(x, error)
+        return torch.where(x.isfinite(), x + (error if self.trial == 0 else -error), x)
+
     def overflowed(self, x, where):
         """An overflow on the way may leave anything: other things in other trials, so that one
         shows whatever is computed from it."""
@@ -68,8 +76,8 @@ class Rounding(TorchFunctionMode):
             args = [self.literal(value) for value in args]
         if name in FUNCTIONS:
             args = [self.disturbed(x, self.unit * x.abs()) if is_real(x) else x for x in args]
-        if name in JUMPS:  # what is close to a jump may end on either side of it
-            args = [self.disturbed(x, 4 * self.unit * x.abs()) if is_real(x) else x for x in args]
+        if name in JUMPS:
+            args = [self.beside(x) if is_real(x) else x for x in args]
         out = function(*args, **kwargs)
         if not is_real(out):
             return out
