@@ -67,6 +67,7 @@ class Tensor:
     name: str
     dtype: str  # or a type variable
     dims: list  # expressions of sizes
+    packed: bool = False  # in memory the last two dims are panels of 64 rows and 16 columns
 
 
 @dataclasses.dataclass
@@ -282,9 +283,10 @@ class Reader:
     def tensor(self):
         name = self.take()
         self.take(":")
+        packed = self.word(1) != "[" and self.accept("packed")
         dtype = self.take()
         self.take("[")
-        return Tensor(name, dtype, self.separated(lambda: self.level(SUM), "]"))
+        return Tensor(name, dtype, self.separated(lambda: self.level(SUM), "]"), packed)
 
     def number(self):
         negative = self.accept("-")

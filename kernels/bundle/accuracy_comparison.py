@@ -10,6 +10,21 @@ def same_bits(a, b):
     return bool((a == b).all())
 
 
+def halves(values, name):
+    """Integers as elements of 4 bits hold them."""
+    kept = values.long() & 15
+    return ((kept ^ 8) - 8 if name == "i4" else kept).to(torch.int8)
+
+
+def opened(found, one):
+    """The elements of an output that has two a byte."""
+    count = one.value.numel()
+    if one.name not in PACKED or found.shape != ((count + 1) // 2,) or found.dtype != torch.uint8:
+        return found
+    pairs = torch.stack((found & 15, found >> 4), dim=-1).reshape(-1)
+    return halves(pairs[:count].reshape(one.value.shape), one.name)
+
+
 class Expected:
     """An output of the reference: its value, how far a correct kernel may be off besides the
     tolerance, and where nothing can be said."""
@@ -35,7 +50,7 @@ class Expected:
                     self.least = torch.minimum(self.least, trial)
                     self.most = torch.maximum(self.most, trial)
             self.unknown = self.least != self.most
-        self.rounded = value.to(DTYPES[name])
+        self.rounded = halves(value, name) if name in PACKED else value.to(DTYPES[name])
 
     def judge(self, found):
         """None, or what is wrong; and the largest difference."""

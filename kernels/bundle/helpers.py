@@ -56,6 +56,12 @@ def _unpacked(w, shape, signed):
     return torch.where(w > 7, w - 16, w) if signed else w
 
 
+def _packed(values):
+    """Integers as 4 bits, two a byte and the first in the low half."""
+    flat = torch.nn.functional.pad(values.reshape(-1).long() & 15, (0, values.numel() % 2))
+    return (flat[::2] | flat[1::2] << 4).to(torch.uint8)
+
+
 def _shifted(x, dim, value):
     """x moved by one along a dimension; what comes in is `value`."""
     first = torch.full_like(x.narrow(dim, 0, min(1, x.shape[dim])), value)

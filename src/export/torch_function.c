@@ -18,6 +18,7 @@ static const char *const helper_names[HELPER_COUNT] = {
     [HELPER_SHIFT_RIGHT] = "_shift_right",
     [HELPER_TO_INTEGER] = "_to_integer",
     [HELPER_UNPACKED] = "_unpacked",
+    [HELPER_PACKED] = "_packed",
     [HELPER_SHIFTED] = "_shifted",
     [HELPER_LARGEST] = "_largest",
     [HELPER_SMALLEST] = "_smallest",
@@ -82,6 +83,10 @@ static const char *stored(struct kg_torch_writer *writer, const struct kg_tensor
                : to_integer ? kg_torch_format(writer, "%s.long()", text)
                             : value->text;
     }
+    if (kg_dtype_is_packed(dtype)) {
+        kg_torch_use(writer, HELPER_PACKED);
+        return kg_torch_format(writer, "_packed(%s)", value->text);
+    }
     bool is_stored_type = value->raw ? is_same_dtype(writer, value->raw, tensor->id)
                                      : set.count == 1 && kg_dtype_is_computed(dtype) &&
                                            kg_dtypes[dtype].compute == value->type;
@@ -90,6 +95,19 @@ static const char *stored(struct kg_torch_writer *writer, const struct kg_tensor
     if (!value->is_view)
         return value->text;
     return kg_torch_format(writer, "%s.clone(memory_format=torch.contiguous_format)", text);
+}
+
+// An integer as it is stored and read again.
+static const char *wrapped(struct kg_torch_writer *writer, const struct kg_tensor *tensor,
+                           const char *text)
+{
+    enum kg_dtype dtype = tensor->type.dtype;
+    if (!kg_dtype_is_packed(dtype))
+        return kg_torch_format(writer, "%s.to(%s).long()", text,
+                               kg_torch_dtype_text(writer, tensor->id));
+    return kg_torch_format(
+        writer, kg_dtypes[dtype].is_signed ? "((%s.long() & 15 ^ 8) - 8)" : "(%s.long() & 15)",
+        text);
 }
 
 static void assign(struct kg_torch_writer *writer, const struct kg_tensor *tensor, const char *text)
@@ -122,9 +140,7 @@ static void statement(struct kg_torch_writer *writer, int number, const char **r
     bool wraps = is_output && later && !kg_dtypes[tensor->type.dtype].is_float &&
                  !kg_dtype_is_truth(tensor->type.dtype);
     if (wraps) { // an integer output is read as it is stored
-        value.text =
-            kg_torch_format(writer, "%s.to(%s).long()", kg_torch_at(writer, &value, PYTHON_PRIMARY),
-                            kg_torch_dtype_text(writer, tensor->id));
+        value.text = wrapped(writer, tensor, kg_torch_at(writer, &value, PYTHON_PRIMARY));
         value.level = PYTHON_PRIMARY;
         value.type = KG_TYPE_I64;
         value.is_view = false;

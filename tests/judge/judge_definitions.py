@@ -26,7 +26,7 @@ import definition
 
 try:
     import numpy
-    from numpy_judge import BITS, FLOATS, Evaluator, decode, is_float, rounded, step
+    from numpy_judge import BITS, FLOATS, Evaluator, decode, is_float, rounded, step, unpacked
 except ImportError:
     print("skipped: NumPy is not installed")
     sys.exit(77)
@@ -67,8 +67,14 @@ class Problem:
             return file.read()
 
     def inputs(self):
-        return {name: decode(self.bytes_of(name, ".bits"), dtype, shape)
-                for name, role, dtype, shape in self.tensors if role == "input"}
+        found = {name: decode(self.bytes_of(name, ".bits"), dtype, shape)
+                 for name, role, dtype, shape in self.tensors if role == "input"}
+        numbers = {**self.op.params, **self.bindings}
+        for tensor in self.op.inputs:
+            if tensor.packed:
+                rows, columns = (definition.size_of(dim, numbers) for dim in tensor.dims[-2:])
+                found[tensor.name] = unpacked(found[tensor.name], rows, columns)
+        return found
 
     def outputs(self):
         return [(name, dtype, shape) for name, role, dtype, shape in self.tensors

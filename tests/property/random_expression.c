@@ -126,6 +126,45 @@ static bool subscript(struct random_maker *maker, struct kg_text *text, int dim)
     return false;
 }
 
+// A subscript that stays inside the dimension: what is packed cannot be padded, and its rows and
+// columns cannot be gathered.
+static void inner_subscript(struct random_maker *maker, struct kg_text *text, int dim)
+{
+    const struct random_index *index = matching_index(maker, dim);
+    bool has_size = maker->dims[dim].base >= 0; // ceil() cannot stand in a subscript
+    switch (random_below(maker, 4)) {
+    case 0:
+        if (index && has_size)
+            kg_text_format(text, "%s - 1 - %s", maker->dims[dim].text, index->name);
+        break;
+    case 1:
+        if (index)
+            kg_text_format(text, "%s/S", index->name);
+        break;
+    default:
+        break;
+    }
+    if (text->length == 0)
+        kg_text_add(text, index ? index->name : "0");
+}
+
+// True when it may leave the dimension.
+static bool subscript_of(struct random_maker *maker, struct kg_text *text,
+                         const struct random_tensor *tensor, int d)
+{
+    if (!tensor->packed)
+        return subscript(maker, text, tensor->dims[d]);
+    struct kg_text inside = {0};
+    bool may_leave = d < tensor->rank - 2 && subscript(maker, &inside, tensor->dims[d]);
+    if (d >= tensor->rank - 2 || may_leave) {
+        kg_text_cut(&inside, 0);
+        inner_subscript(maker, &inside, tensor->dims[d]);
+    }
+    kg_text_add(text, kg_text_string(&inside));
+    kg_text_free(&inside);
+    return false;
+}
+
 // tensor[...]; subscript `fixed` (-1: none) is the bare index `name`.
 static void read_with(struct random_maker *maker, struct kg_text *text,
                       const struct random_tensor *tensor, int fixed, const char *name)
@@ -138,9 +177,10 @@ static void read_with(struct random_maker *maker, struct kg_text *text,
         if (d == fixed)
             kg_text_add(&subscripts, name);
         else
-            pad |= subscript(maker, &subscripts, tensor->dims[d]);
+            pad |= subscript_of(maker, &subscripts, tensor, d);
     }
     pad = random_chance(maker, 3) || (pad && (maker->stable || !random_chance(maker, 5)));
+    pad = pad && !tensor->packed;
     kg_text_format(text, "%s%s[%s]", pad ? "pad(" : "", tensor->name, kg_text_string(&subscripts));
     static const char *const values[] = {"0", "1", "-1", "0.5", "-2.25"};
     if (pad && tensor->value == FLOAT)

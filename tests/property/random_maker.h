@@ -28,6 +28,7 @@ struct random_tensor {
     const char *type;
     enum random_value value;
     bool input;
+    bool packed; // an input of 4 bits in panels
     int rank;
     int dims[4]; // into maker.dims
 };

@@ -134,6 +134,13 @@ static void make_inputs(struct random_maker *maker, int sizes)
                 tensor->rank = d;
         }
         tensor->input = true;
+        tensor->packed = i > 0 && tensor->rank >= 2 && random_chance(maker, 15);
+        if (tensor->packed) {
+            tensor->value = INTEGER;
+            tensor->type = random_chance(maker, 50) ? "u4" : "i4";
+        }
+        for (int d = 0; tensor->packed && d < tensor->rank; d++)
+            tensor->packed = maker->dims[tensor->dims[d]].extent > 0; // it has a first element
         maker->tensor_count++;
     }
 }
@@ -176,7 +183,8 @@ static void write_signature(struct random_maker *maker, struct kg_text *text, bo
         const struct random_tensor *tensor = &maker->tensors[i];
         if (tensor->name[0] != (inputs ? 'x' : 'y'))
             continue;
-        kg_text_format(text, "%s%s: %s[", first ? "" : ", ", tensor->name, tensor->type);
+        kg_text_format(text, "%s%s: %s%s[", first ? "" : ", ", tensor->name,
+                       tensor->packed ? "packed " : "", tensor->type);
         for (int d = 0; d < tensor->rank; d++)
             kg_text_format(text, d ? ", %s" : "%s", maker->dims[tensor->dims[d]].text);
         kg_text_add(text, "]");

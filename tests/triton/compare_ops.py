@@ -70,7 +70,8 @@ def shrink(module, small: bool) -> None:
 def make_input(torch, np, rng, definition, tensor, dtype, shape, strided):
     count = int(np.prod(shape, dtype=np.int64))
     if dtype in ("u4", "i4"):
-        return torch.from_numpy(rng.integers(0, 256, (count + 1) // 2, dtype=np.uint8))
+        drawn = torch.from_numpy(rng.integers(0, 256, (count + 1) // 2, dtype=np.uint8))
+        return drawn.reshape(*shape[:-1], shape[-1] // 2) if tensor.packed else drawn
     kind = getattr(torch, definitions.DTYPES[dtype])
     is_float = kind.is_floating_point
     least, most = (0, 1) if dtype == "bool" else (0, 0) if is_float else (torch.iinfo(kind).min, torch.iinfo(kind).max)
@@ -168,6 +169,9 @@ def compare(kernelgen_tool: str, definition, folder: Path, quick: bool) -> tuple
             got = got if isinstance(got, tuple) else (got,)
             expected = expected if isinstance(expected, tuple) else (expected,)
             for tensor, a, b in zip(definition.outputs, got, expected):
+                if tensor.dtype in ("u4", "i4") and np.prod(shapes[tensor.name]) % 2:
+                    a[-1] &= 15  # the other half of the last byte is no element
+                    b[-1] &= 15
                 problem = differ(torch, a, b, dtypes.get(tensor.dtype, tensor.dtype))
                 if problem:
                     failures.append(f"{what}: {tensor.name}: {problem}")

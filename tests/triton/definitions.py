@@ -15,7 +15,8 @@ DTYPES = {"f16": "float16", "bf16": "bfloat16", "f32": "float32", "f64": "float6
 class Tensor(NamedTuple):
     name: str
     dtype: str  # or a variable
-    dims: list[str]
+    dims: list[str]  # in memory
+    packed: bool = False  # 4-bit weights in panels
 
 
 class Definition(NamedTuple):
@@ -61,8 +62,11 @@ def read_tensors(text: str) -> list[Tensor]:
     tensors = []
     for part in split_top(text):
         name, rest = part.split(":", 1)
-        dtype, dims = re.match(r"\s*(\w+)\s*\[(.*)\]\s*$", rest, re.S).groups()
-        tensors.append(Tensor(name.strip(), dtype, [python_dim(d) for d in split_top(dims)]))
+        packed, dtype, text = re.match(r"\s*(packed\s+)?(\w+)\s*\[(.*)\]\s*$", rest, re.S).groups()
+        dims = [python_dim(d) for d in split_top(text)]
+        if packed:
+            dims[-2:] = [f"(-(-({dims[-2]})//64))", f"(-(-({dims[-1]})//16))", "1024"]
+        tensors.append(Tensor(name.strip(), dtype, dims, bool(packed)))
     return tensors
 
 
