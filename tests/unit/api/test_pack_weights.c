@@ -87,7 +87,7 @@ static void plans_take_panels(void)
     struct kg_tensor_info info = {.size = sizeof info};
     CHECK(kg_problem_tensor(problem, 2, &info) == KG_OK);
     CHECK(info.rank == 3 && info.shape[0] == 2 && info.shape[1] == 2 && info.shape[2] == 1024);
-    CHECK(info.bytes == sizeof packed);
+    CHECK(info.bytes == sizeof packed && info.is_packed);
     CHECK(kg_context_device(context, "host", &device) == KG_OK);
     CHECK(kg_plan_create(problem, device, KG_RIGOR_ESTIMATE, 0, &plan) == KG_OK);
     for (int transposed = 0; transposed < 2; transposed++) {
