@@ -69,6 +69,12 @@
 #undef add_parts
 #undef add_strip
 #undef copy_strip
+#undef panel_bytes
+#undef loose_bytes
+#undef open_panel
+#undef copy_panels
+#undef strips_in_place
+#undef copy_steps
 #undef add_chunk
 #undef add_chunk_1
 #undef add_chunk_2
@@ -235,6 +241,7 @@
 #undef KG_SCALED_GREATEST_ZERO
 #undef KG_SCALED_FIXED
 #undef KG_SCALED_LINES
+#undef KG_SCALED_PACKED
 #undef KG_SCALED_DOTS
 #undef KG_STEPS
 #undef KG_RUNS_OF_STRIPS

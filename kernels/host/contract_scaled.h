@@ -47,16 +47,16 @@ KG_INLINE void add_chunk(const int high, const bool crooked, const struct strips
                          int64_t kn, bool fresh)
 {
     const KG_REAL *x = s->x + k * high;
-    const int64_t whole = s->last == KG_STRIP ? s->count : s->count - 1;
+    const int64_t whole = strips_in_place(s);
     int64_t at = s->first + k * s->k;
     for (int64_t i = 0; i < whole; i++, at += KG_STRIP)
         add_strip(high, crooked, kn, s->data, at, s->k, x, s->zeros + i * KG_STRIP, fresh,
                   s->sums + i * high * KG_STRIP);
-    if (whole < s->count) {
+    for (int64_t i = whole; i < s->count; i++) {
         uint8_t copy[KG_CHUNK * KG_STRIP_BYTES];
-        copy_strip(s->data, at, s->k, kn, s->last, copy);
-        add_strip(high, false, kn, copy, 0, KG_STRIP, x, s->zeros + whole * KG_STRIP, fresh,
-                  s->sums + whole * high * KG_STRIP);
+        copy_steps(s, i, k, kn, copy);
+        add_strip(high, false, kn, copy, 0, KG_STRIP, x, s->zeros + i * KG_STRIP, fresh,
+                  s->sums + i * high * KG_STRIP);
     }
 }
 

@@ -127,16 +127,16 @@ KG_INLINE void add_pair_chunk(const int high, const struct strips *s, int64_t k,
     const uint32_t *x = s->pairs + k / 2 * high * KG_SCALED_TERMS;
     const half_vector table = *(const half_vector *)s->table;
     const word_vector *zeros = s->bytes;
-    const int64_t whole = s->last == KG_STRIP ? s->count : s->count - 1;
+    const int64_t whole = strips_in_place(s);
     const int64_t at = s->first + k * s->k;
     for (int64_t i = 0; i < whole; i++)
         add_pair_strip(high, kn, s->data + (at + i * KG_STRIP) / 2, s->k / 2, x, table,
                        zeros + i * 4, fresh, s->sums + i * high * KG_STRIP);
-    if (whole < s->count) {
+    for (int64_t i = whole; i < s->count; i++) {
         uint8_t copy[KG_CHUNK * KG_STRIP_BYTES];
-        copy_strip(s->data, at + whole * KG_STRIP, s->k, kn, s->last, copy);
-        add_pair_strip(high, kn, copy, KG_STRIP_BYTES, x, table, zeros + whole * 4, fresh,
-                       s->sums + whole * high * KG_STRIP);
+        copy_steps(s, i, k, kn, copy);
+        add_pair_strip(high, kn, copy, KG_STRIP_BYTES, x, table, zeros + i * 4, fresh,
+                       s->sums + i * high * KG_STRIP);
     }
 }
 

@@ -43,7 +43,7 @@ KG_INLINE void fill_strip(const bool crooked, const struct strips *s, int64_t i,
 KG_APART void fill_strips(const struct strips *s, int64_t k, int64_t end, int64_t kn,
                           KG_REAL *panels)
 {
-    const int64_t whole = s->last == KG_STRIP ? s->count : s->count - 1;
+    const int64_t whole = strips_in_place(s);
     for (int64_t next; k < end; k = next) {
         next = least(k + KG_CHUNK, end);
         int64_t at = s->first + k * s->k;
@@ -53,10 +53,10 @@ KG_APART void fill_strips(const struct strips *s, int64_t k, int64_t end, int64_
             else
                 fill_strip(false, s, i, k, next, s->data, at, s->k, kn, panels);
         }
-        if (whole < s->count) {
+        for (int64_t i = whole; i < s->count; i++) {
             uint8_t copy[KG_CHUNK * KG_STRIP_BYTES];
-            copy_strip(s->data, at, s->k, next - k, s->last, copy);
-            fill_strip(false, s, whole, k, next, copy, 0, KG_STRIP, kn, panels);
+            copy_steps(s, i, k, next - k, copy);
+            fill_strip(false, s, i, k, next, copy, 0, KG_STRIP, kn, panels);
         }
     }
 }

@@ -1,7 +1,8 @@
 // Columns of integers of KG_SCALED_BITS, 4 or 8, with scales, as weights are quantised: B(n, k) =
 // (element - zero) * scale + offset, where zeros, scales and offsets stay the same for KG_GROUP
-// steps of k (0: for all), and elements are adjacent along n. There are offsets if KG_SCALED_OFFSET
-// is not 0; -1: they are subtracted. For contract_scaled.h and contract_scaled_panels.h.
+// steps of k (0: for all), and elements are adjacent along n; or, if KG_SCALED_PACKED, lie in the
+// panels of docs/packed.md. There are offsets if KG_SCALED_OFFSET is not 0; -1: they are
+// subtracted. For contract_scaled.h and contract_scaled_panels.h.
 //
 // A vector of words has the elements of a strip of columns: part j of word i, a nibble or a byte,
 // is column KG_PARTS i + j. With the exponent of 2^(23 - shift) above it, a part of a word is a
@@ -29,7 +30,8 @@ enum {
     KG_STRIP_BYTES = 4 * KG_LANES,
     // What is added to signed elements.
     KG_SCALED_BIAS = KG_SCALED_SIGNED ? 1 << (KG_SCALED_BITS - 1) : 0,
-    KG_CHUNK = 16, // steps of k in one pass along the columns: each reads a line of its own
+    // Steps of k in one pass along the columns: each reads a line of its own, or all a panel.
+    KG_CHUNK = KG_SCALED_PACKED ? 64 : 16,
     KG_SCALED_PIECE = 8 * KG_STRIP, // columns whose scales are computed at once
     // Of contract_scaled.h: rows; rows and vectors of sums in a register tile. At most.
     KG_SCALED_ROWS = 8,
@@ -44,6 +46,8 @@ struct strips {
     const uint8_t *data;
     int64_t first, k; // the first element, and the distance between steps of k, in elements
     bool crooked;     // some lines begin in the middle of a byte
+    // Of panels: where they and rows of 64 steps begin are `first` and `k`; the job's first ones.
+    int64_t k0, column;
     const KG_REAL *x; // a few rows: (row, k) is x[k * high + row]
     KG_REAL *zeros;   // part_exponent() + zero
     KG_REAL *scales;
@@ -146,6 +150,7 @@ KG_INLINE void order_by_part(const KG_REAL *columns, vector by[KG_PARTS])
 }
 
 #if !KG_SCALED_LINES
+#if !KG_SCALED_PACKED
 // The last strip, if it is incomplete: its elements are copied, and zeros put behind them.
 KG_APART void copy_strip(const uint8_t *data, int64_t at, int64_t step, int64_t kn, int64_t columns,
                          uint8_t *to)
@@ -158,6 +163,78 @@ KG_APART void copy_strip(const uint8_t *data, int64_t at, int64_t step, int64_t 
         else
             memcpy(to, data + byte_of(at), (size_t)(columns * KG_SCALED_BITS + 7) / 8);
     }
+}
+
+#else
+typedef uint8_t panel_bytes __attribute__((vector_size(16), may_alias));
+typedef uint8_t loose_bytes __attribute__((vector_size(16), aligned(1), may_alias));
+
+// A panel as 64 lines of 16 columns, `pitch` bytes apart. Of the 16 bytes of lane 4 g + t byte 4 j
+// + b has columns 2 g and 2 g + 1 of step 16 j + 2 t + b % 2 * 8 + b / 2.
+KG_INLINE void open_panel(const uint8_t *panel, uint8_t *to, int64_t pitch)
+{
+    for (int t = 0; t < 4; t++) {
+        panel_bytes by[8], next[8];
+        for (int g = 0; g < 8; g++)
+            by[g] = *(const loose_bytes *)(panel + (g * 4 + t) * 16);
+        for (int round = 0; round < 3; round++) { // of a transposition: pairs from half to half
+            for (int i = 0; i < 4; i++) {
+                next[2 * i] = KG_SHUFFLE(by[i], by[i + 4], 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21,
+                                         6, 22, 7, 23);
+                next[2 * i + 1] = KG_SHUFFLE(by[i], by[i + 4], 8, 24, 9, 25, 10, 26, 11, 27, 12, 28,
+                                             13, 29, 14, 30, 15, 31);
+            }
+            for (int i = 0; i < 8; i++)
+                by[i] = next[i];
+        }
+        for (int i = 0; i < 16; i++)
+            memcpy(to + (i / 4 * 16 + 2 * t + i % 2 * 8 + i % 4 / 2) * pitch,
+                   (const uint8_t *)&by[i / 2] + i % 2 * 8, 8);
+    }
+}
+
+// Copies steps [k, k + kn) of a strip, with zeros behind its last panel.
+KG_APART void copy_panels(const struct strips *s, int64_t i, int64_t k, int64_t kn, uint8_t *to)
+{
+    enum { ROWS = 64, COLUMNS = 16, BYTES = 512, LINE = COLUMNS / 2 };
+    const int64_t columns = i + 1 < s->count ? KG_STRIP : s->last;
+    if (columns < KG_STRIP)
+        memset(to, 0, (size_t)(kn * KG_STRIP_BYTES));
+    for (int64_t some; kn > 0; k += some, kn -= some, to += some * KG_STRIP_BYTES) {
+        const int64_t row = (s->k0 + k) % ROWS;
+        const uint8_t *panel = s->data + (s->first + (s->k0 + k) / ROWS * s->k) / 2 +
+                               (s->column + i * KG_STRIP) / COLUMNS * BYTES;
+        some = least(ROWS - row, kn);
+        for (int64_t c = 0; c < columns; c += COLUMNS, panel += BYTES) {
+            uint8_t lines[ROWS * LINE];
+            for (int64_t at = 0; at < BYTES; at += 64)
+                fetch_ahead(panel + s->k / 2 + at);
+            if (some == ROWS) {
+                open_panel(panel, to + c / 2, KG_STRIP_BYTES);
+                continue;
+            }
+            open_panel(panel, lines, LINE);
+            for (int64_t r = 0; r < some; r++)
+                memcpy(to + r * KG_STRIP_BYTES + c / 2, lines + (row + r) * LINE, LINE);
+        }
+    }
+}
+#endif
+
+// Strips that are read where they lie; the others are copied.
+KG_INLINE int64_t strips_in_place(const struct strips *s)
+{
+    return KG_SCALED_PACKED ? 0 : s->last == KG_STRIP ? s->count : s->count - 1;
+}
+
+// Steps [k, k + kn) of a strip that is not, in lines of KG_STRIP_BYTES.
+KG_INLINE void copy_steps(const struct strips *s, int64_t i, int64_t k, int64_t kn, uint8_t *to)
+{
+#if KG_SCALED_PACKED
+    copy_panels(s, i, k, kn, to);
+#else
+    copy_strip(s->data, s->first + k * s->k + i * KG_STRIP, s->k, kn, s->last, to);
+#endif
 }
 
 #if KG_SCALED_DOTS
@@ -243,7 +320,12 @@ KG_INLINE struct strips open_strips(const struct job *job, int64_t columns)
 KG_INLINE void place_strips(const struct job *job, struct strips *s, int64_t column, int64_t k0)
 {
     s->data = b_elements(job->call, job->batch, &s->first, &s->k);
+#if KG_SCALED_PACKED
+    s->k0 = k0;
+    s->column = column;
+#else
     s->first += k0 * s->k + column;
     s->crooked = KG_SCALED_BITS == 4 && (s->first | s->k) & 1;
+#endif
 }
 #endif

@@ -20,8 +20,9 @@ enum { KG_HOST_WORK = 8192 };
 #else
 #define KG_SHUFFLE(a, b, ...)                                                                      \
     ({                                                                                             \
-        typedef __typeof__(__builtin_choose_expr(sizeof(a)[0] == 4, (int32_t)0,                    \
-                                                 (int64_t)0)) kg_lane;                             \
+        typedef __typeof__(__builtin_choose_expr(                                                  \
+            sizeof(a)[0] == 1, (int8_t)0,                                                          \
+            __builtin_choose_expr(sizeof(a)[0] == 4, (int32_t)0, (int64_t)0))) kg_lane;            \
         typedef kg_lane kg_lanes __attribute__((vector_size(sizeof(a))));                          \
         __builtin_shuffle(a, b, (kg_lanes){__VA_ARGS__});                                          \
     })

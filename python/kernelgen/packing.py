@@ -63,6 +63,8 @@ def _convert(function: str, operator: Any, matrices: tuple[int, int, int], trans
     """A new array of bytes, of this shape, by C or by the operator."""
     batch, rows, columns = matrices
     if found.device != "host" and math.prod(matrices):
+        if operator is _unpacker:
+            array = array.reshape((batch, *_panels(rows, columns)))
         made = operator(transposed)(array, B=batch, K=rows, N=columns)
         if math.prod(matrices) % 2 and operator is _unpacker:
             made[-1:] &= 15  # half of the last byte is no code

@@ -39,11 +39,11 @@ def is_float(dtype):
 
 def unpacked(panels, rows, columns):
     """[..., K, N] of panels in memory. Of the 1024 codes of a panel the axes are, from the slowest on: column
-    % 8, row % 8 / 2, row % 64 / 16, row % 2, row % 16 / 8, column / 8."""
+    % 16 / 2, row % 8 / 2, row % 64 / 16, row % 2, row % 16 / 8, column % 2."""
     *lead, down, across, _ = panels.shape
     at = len(lead)
     axes = panels.reshape(*lead, down, across, 8, 4, 4, 2, 2, 2)
-    order = [0, 4, 6, 3, 5, 1, 7, 2]  # row: panel, 16s, 8s, 2s, 1s; column: panel, 8s, 1s
+    order = [0, 4, 6, 3, 5, 1, 2, 7]  # row: panel, 16s, 8s, 2s, 1s; column: panel, 2s, 1s
     whole = axes.transpose(*range(at), *(at + axis for axis in order))
     return whole.reshape(*lead, down * 64, across * 16)[..., :rows, :columns]
 

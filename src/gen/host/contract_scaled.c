@@ -44,6 +44,8 @@ enum kg_contract_layout kg_contract_scaled(const struct kg_contract *contract,
     if (dtype->is_float || dtype->bits > 8)
         return KG_CONTRACT_OTHER;
     int n = contract->axes[KG_CONTRACT_N][0], k = contract->axes[KG_CONTRACT_K][0];
+    if (scaled->is_packed)
+        return KG_CONTRACT_PANELS;
     if (is_along(scaled->element, n, k))
         return KG_CONTRACT_ALONG_N;
     // Zeros and scales of a word are those of all its elements.
@@ -76,6 +78,7 @@ void kg_contract_define_scaled(const struct kg_contract_writer *writer,
     struct kg_text *text = writer->text;
     kg_emit_line(text, 0, "#define KG_SCALED %d", layout != KG_CONTRACT_OTHER);
     kg_emit_line(text, 0, "#define KG_SCALED_LINES %d", layout == KG_CONTRACT_ALONG_K);
+    kg_emit_line(text, 0, "#define KG_SCALED_PACKED %d", layout == KG_CONTRACT_PANELS);
     if (layout != KG_CONTRACT_OTHER) {
         enum kg_dtype dtype = kg_emit_tensor_dtype(scaled->element->tensor);
         kg_emit_line(text, 0, "#define KG_GROUP %lld", (long long)scaled->group);
@@ -93,10 +96,12 @@ void kg_contract_define_scaled(const struct kg_contract_writer *writer,
     kg_text_add(text, "\n");
 }
 
-// Where elements lie: their first one, and the distance between lines.
-static void emit_elements(const struct kg_contract_writer *writer, const struct kg_access *element,
-                          int axis)
+// Where elements lie: their first one, and the distance between lines or, of panels, between rows
+// of them.
+static void emit_elements(const struct kg_contract_writer *writer,
+                          const struct kg_scaled_operand *scaled, int axis)
 {
+    const struct kg_access *element = scaled->element;
     const struct kg_contract *contract = writer->contract;
     struct kg_text *text = writer->text;
     kg_text_add(text, "static const uint8_t *b_elements(const struct kg_host_call *call, int64_t "
@@ -111,7 +116,13 @@ static void emit_elements(const struct kg_contract_writer *writer, const struct 
     kg_text_add(text, "    *first = ");
     kg_emit_offset(text, contract->nest, element, &names);
     kg_text_add(text, ";\n    *step = ");
-    kg_contract_stride(text, element, axis);
+    if (scaled->is_packed) {
+        enum { DIMENSIONS = 3 };
+        kg_emit_name(text, element->tensor->name);
+        kg_text_format(text, "_s%d", element->tensor->rank - DIMENSIONS);
+    } else {
+        kg_contract_stride(text, element, axis);
+    }
     kg_text_add(text, ";\n    return (const uint8_t *)");
     kg_emit_name(text, element->tensor->name);
     kg_text_add(text, ";\n}\n\n");
@@ -128,8 +139,8 @@ void kg_contract_emit_scaled(const struct kg_contract_writer *writer,
             (struct kg_contract_factor){scaled->zeros[i].expr, scaled->zeros[i].adds};
     for (int i = 0; i < scaled->scale_count; i++)
         scales.factors[i] = scaled->scales[i];
-    if (layout == KG_CONTRACT_ALONG_N) {
-        emit_elements(writer, scaled->element, contract->axes[KG_CONTRACT_K][0]);
+    if (layout != KG_CONTRACT_ALONG_K) {
+        emit_elements(writer, scaled, contract->axes[KG_CONTRACT_K][0]);
         kg_contract_emit_part(writer, "b_zeros", true, &zeros);
         kg_contract_emit_part(writer, "b_scales", false, &scales);
         const struct kg_contract_operand offsets = {.count = 1,
@@ -137,7 +148,7 @@ void kg_contract_emit_scaled(const struct kg_contract_writer *writer,
         if (scaled->offset)
             kg_contract_emit_part(writer, "b_offsets", false, &offsets);
     } else {
-        emit_elements(writer, scaled->element, contract->axes[KG_CONTRACT_N][0]);
+        emit_elements(writer, scaled, contract->axes[KG_CONTRACT_N][0]);
         kg_contract_emit_groups(writer, "b_group_zeros", true, &zeros, scaled->group);
         kg_contract_emit_groups(writer, "b_group_scales", false, &scales, scaled->group);
     }

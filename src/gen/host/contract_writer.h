@@ -71,6 +71,7 @@ void kg_contract_emit_groups(const struct kg_contract_writer *writer, const char
 enum kg_contract_layout {
     KG_CONTRACT_OTHER, // they cannot take it
     KG_CONTRACT_ALONG_N,
+    KG_CONTRACT_PANELS, // packed weights: as if along N
     KG_CONTRACT_ALONG_K,
 };
 enum kg_contract_layout kg_contract_scaled(const struct kg_contract *contract,

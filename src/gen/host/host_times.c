@@ -622,7 +622,7 @@ double kg_host_expect_contract(const struct kg_match *match, const struct kg_con
         return CALL_SECONDS;
     struct kg_scaled_operand operand;
     enum kg_contract_layout layout = kg_contract_scaled(contract, &operand);
-    bool scaled = layout == KG_CONTRACT_ALONG_N   ? n >= 4 * lanes
+    bool scaled = layout == KG_CONTRACT_ALONG_N || layout == KG_CONTRACT_PANELS ? n >= 4 * lanes
                   : layout == KG_CONTRACT_ALONG_K ? m <= 8 && m <= n && k >= LINES_LEAST
                                                   : false;
     bool dots = !scaled && few <= columns / 2 && k >= 4 * lanes;

@@ -223,6 +223,41 @@ static void test_chosen(void)
              (const char *const[]){"B=5 M=2 N=15 K=570 E=3", "B=1 M=3 N=30 K=541 E=9", NULL}, 12);
 }
 
+// Packed weights: whole panels and parts of them, runs of k that end within one and that contain
+// several, few rows and more, either sign, an offset, matrices that are chosen.
+static const char packed[] =
+    "op packs(x: T[M, K], w: packed u4[K, N], s: T[ceil(K/G), N], z: u4[ceil(K/G), N]) -> (y: T[M, "
+    "N])\nparam G = 48\nwhere T in f16 bf16 f32\n"
+    "{ y[m, n] = sum(k) x[m, k] * ((w[k, n] - z[k/G, n]) * s[k/G, n]) }";
+static const char packed_runs[] =
+    "op packs(x: T[M, K], w: packed i4[K, N], s: T[ceil(K/G), N], o: T[N]) -> (y: T[M, N])\n"
+    "param G = 128\nwhere T in f16 bf16\n"
+    "{ y[m, n] = sum(k) x[m, k] * (w[k, n] * s[k/G, n] + o[n]) }";
+static const char packed_chosen[] =
+    "op packs(x: T[B, M, K], e: i8[B], w: packed u4[E, K, N], s: T[E, N]) -> (y: T[B, M, N])\n"
+    "where T in f16 bf16\n"
+    "{ y[b, m, n] = sum(k) x[b, m, k] * ((w[e[b], k, n] - 8) * s[e[b], n]) }";
+
+static void test_packed(void)
+{
+    static const char *const packed_sizes[] = {"M=1 N=129 K=131", "M=3 N=300 K=9000",
+                                               "M=8 N=40 K=64", "M=33 N=265 K=400", NULL};
+    static const int widths[] = {16, 32, 64};
+    static const char *const dtypes[] = {"f32", "bf16", "f16"};
+    const int usual = bench.device->facts.vector_bytes;
+    for (int i = 0; i < 3; i++) {
+        bench.device->facts.vector_bytes = widths[i];
+        bench_op(&bench, "contract", packed, dtypes[i], packed_sizes, 51);
+    }
+    bench.device->facts.vector_bytes = usual;
+    bench_op(&bench, "contract", packed_runs, "bf16", packed_sizes, 52);
+    bench_op(&bench, "contract", packed_chosen, "f16",
+             (const char *const[]){"B=5 M=2 N=75 K=70 E=3", "B=2 M=11 N=300 K=150 E=2", NULL}, 53);
+    CHECK(has_path(packed, false));
+    CHECK(has_path(packed_runs, false));
+    CHECK(!has_path(packed, true));
+}
+
 static void test_choice(void)
 {
     CHECK(has_path(zero, false));
@@ -264,6 +299,7 @@ int main(void)
     test_widths();
     test_formulas();
     test_chosen();
+    test_packed();
     test_lines();
     test_bytes();
     test_offsets();

@@ -115,9 +115,11 @@ static void check_candidates(const char *op, const char *sizes, struct kg_candid
 
 // Only the forms of products: other families that take such groups are not tested here.
 static const struct kg_family *const forms[] = {
-    &kg_cuda_contract_scaled_wgmma, &kg_cuda_contract_scaled, &kg_cuda_contract_wgmma_f32,
-    &kg_cuda_contract_wgmma,        &kg_cuda_contract_thin,   &kg_cuda_contract_mma,
-    &kg_cuda_contract_mma_i8,       &kg_cuda_contract_tile,   NULL,
+    &kg_cuda_contract_packed, &kg_cuda_contract_scaled_wgmma,
+    &kg_cuda_contract_scaled, &kg_cuda_contract_wgmma_f32,
+    &kg_cuda_contract_wgmma,  &kg_cuda_contract_thin,
+    &kg_cuda_contract_mma,    &kg_cuda_contract_mma_i8,
+    &kg_cuda_contract_tile,   NULL,
 };
 static const struct kg_target products = {.name = "products", .families = forms};
 

@@ -62,6 +62,9 @@ static const char definitions[] =
     "op others(x: T[B, M, K], e: i32[B], f: i32[B], w: u4[E, K, N], s: T[E, ceil(K/128), N])\n"
     " -> (y: T[B, M, N]) " TYPES
     "{ y[b, m, n] = sum(k) x[b, m, k] * (w[e[b], k, n] * s[f[b], k/128, n]) }\n"
+    "op panels(x: T[M, K], w: packed u4[K, N], s: T[ceil(K/128), N], z: u4[ceil(K/128), N])\n"
+    " -> (y: T[M, N]) " TYPES
+    "{ y[m, n] = sum(k) x[m, k] * ((w[k, n] - z[k/128, n]) * s[k/128, n]) }\n"
     "op plain(x: T[M, K], w: T[K, N]) -> (y: T[M, N]) " TYPES
     "{ y[m, n] = sum(k) x[m, k] * w[k, n] }\n";
 
@@ -371,6 +374,8 @@ static const struct {
     {"tokens", "B=9 J=2 M=64 N=4096 K=4096 E=9 T=bf16", "tile_m=64 tile_n=256 stages=6", 50},
     {"expert_lines", "B=8 M=512 N=4096 K=4096 E=9 T=f16", "tile_m=64 tile_n=256 stages=6 swap=1",
      30},
+    {"panels", "M=512 N=4096 K=4096 T=f16", "tile_m=128 tile_n=256 stages=8", 30},
+    {"panels", "M=64 N=4096 K=4096 T=bf16", "tile_m=64 tile_n=256 stages=8", 30},
     {"byte_zeros", "M=512 N=4096 K=4096 T=f16 E=u8", "tile_m=64 tile_n=256 stages=6", 60},
     {"byte_zeros", "M=512 N=4096 K=4096 T=bf16 E=i8", "tile_m=128 tile_n=256 stages=4", 86},
 };

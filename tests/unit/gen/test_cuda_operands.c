@@ -181,9 +181,9 @@ static const char *excuse_of(const struct kg_contract *contract)
 
 static bool is_on_tensor_cores(const struct kg_family *family)
 {
-    static const char *const names[] = {"contract/wgmma",        "contract/wgmma_f32",
-                                        "contract/mma",          "contract/mma_i8",
-                                        "contract/scaled_wgmma", "contract/scaled"};
+    static const char *const names[] = {
+        "contract/wgmma",        "contract/wgmma_f32", "contract/mma",   "contract/mma_i8",
+        "contract/scaled_wgmma", "contract/scaled",    "contract/packed"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(family->name, names[i]) == 0)
             return true;

@@ -1,0 +1,222 @@
+// Products with packed 4-bit weights: what is recognised, what is launched, what the rule chooses
+// and, if there is NVRTC, the compiled code: few registers, and a lean main loop.
+
+#include "wgmma_code.h"
+
+#include "lang/lang.h"
+
+#define TYPES "where T in f16 bf16\n"
+#define PLACE(k, n)                                                                                \
+    n "%16/2*128 + " k "%8/2*32 + " k "%64/16*8 + " k "%2*4 + " k "%16/8*2 + " n "%2"
+#define PANELS(place)                                                                              \
+    "(x: T[M, K], w: u4[ceil(K/64), ceil(N/16), 1024], s: T[ceil(K/128), N]) -> (y: T[M, "         \
+    "N]) " TYPES "{ y[m, n] = sum(k) x[m, k] * ((w[k/64, n/16, " place "] - 8) * s[k/128, n]) }\n"
+#define SPELLED PANELS(PLACE("k", "n"))
+// Panels in another order, and a column from elsewhere.
+#define OTHER PANELS("n%8*128 + k%8/2*32 + k%64/16*8 + k%2*4 + k%16/8*2 + n%16/8")
+#define SHIFTED PANELS(PLACE("k", "m"))
+static const char definitions[] =
+    "op runs(x: T[M, K], w: packed u4[K, N], s: T[ceil(K/128), N]) -> (y: T[M, N]) " TYPES
+    "{ y[m, n] = sum(k) x[m, k] * ((w[k, n] - 8) * s[k/128, n]) }\n"
+    "op column(x: T[M, K], w: packed i4[K, N], s: T[N]) -> (y: T[M, N]) " TYPES
+    "{ y[m, n] = sum(k) x[m, k] * (w[k, n] * s[n]) }\n"
+    "op zeros(x: T[M, K], w: packed u4[K, N], s: T[ceil(K/32), N], z: u4[ceil(K/32), N])\n"
+    " -> (y: T[M, N]) " TYPES
+    "{ y[m, n] = sum(k) x[m, k] * ((w[k, n] - z[k/32, n]) * s[k/32, n]) }\n"
+    "op brief(x: T[M, K], w: packed u4[K, N], s: T[ceil(K/8), N]) -> (y: T[M, N]) " TYPES
+    "{ y[m, n] = sum(k) x[m, k] * ((w[k, n] - 8) * s[k/8, n]) }\n"
+    "op left(x: T[M, K], w: packed u4[K, N], s: T[N]) -> (y: T[N, M]) " TYPES
+    "{ y[n, m] = sum(k) ((w[k, n] - 8) * s[n]) * x[m, k] }\n"
+    "op experts(x: T[B, M, K], e: i32[B], w: packed u4[E, K, N], s: T[E, ceil(K/128), N])\n"
+    " -> (y: T[B, M, N]) " TYPES
+    "{ y[b, m, n] = sum(k) x[b, m, k] * ((w[e[b], k, n] - 8) * s[e[b], k/128, n]) }\n"
+    "op turned(x: T[M, K], w: packed u4[N, K], s: T[N]) -> (y: T[M, N]) " TYPES
+    "{ y[m, n] = sum(k) x[m, k] * ((w[n, k] - 8) * s[n]) }\n"
+    "op heads(x: T[M, K], w: packed u4[K, N], s: T[N]) -> (y: T[M, N/64, 64]) param N = 4096 " TYPES
+    "{ y[m, h, d] = sum(k) x[m, k] * ((w[k, 64*h + d] - 8) * s[64*h + d]) }\n"
+    "op plain(x: T[M, K], w: u4[K, N], s: T[N]) -> (y: T[M, N]) " TYPES
+    "{ y[m, n] = sum(k) x[m, k] * ((w[k, n] - 8) * s[n]) }\n"
+    "op spelled" SPELLED "op other" OTHER "op shifted" SHIFTED;
+
+#define LARGE "M=8 N=4096 K=4096 T=f16"
+#define TILE "tile_m=8 tile_n=32 strips=2 warps=4 stages=4"
+
+static void what_is_taken(void)
+{
+    static const char no_weights[] =
+        "one operand has to be an array of f16 or bf16, the other one of integers of 4 or 8 "
+        "bits, less an integer and times scales, or of 8-bit floats";
+    static const struct {
+        const char *isa, *op, *sizes, *values, *reason;
+    } ops[] = {
+        {"sm_80", "runs", LARGE, TILE, ""},
+        {"sm_80", "zeros", "M=8 N=4096 K=4096 T=bf16", TILE, ""},
+        {"sm_90a", "column", LARGE, TILE, ""},
+        {"sm_90a", "left", LARGE, TILE " swap=1", ""},
+        {"sm_90a", "left", LARGE, TILE, "this form has one order of operands"},
+        {"sm_90a", "experts", LARGE " B=3 E=9", TILE, ""},
+        {"sm_90a", "spelled", LARGE, TILE, ""},
+        {"sm_75", "runs", LARGE, TILE, "this form needs tensor cores of sm_80 or newer"},
+        {"sm_80", "plain", LARGE, TILE, "the weights are not packed"},
+        {"sm_80", "brief", LARGE, TILE, "scales and zero points change within 16 steps of the sum"},
+        // Other formulas than those of panels, other axes, and columns of several axes.
+        {"sm_80", "other", LARGE, TILE, no_weights},
+        {"sm_80", "shifted", LARGE, TILE, no_weights},
+        {"sm_80", "turned", LARGE, TILE, no_weights},
+        {"sm_80", "heads", "M=8 K=4096 T=f16", TILE, no_weights},
+        {"sm_80", "runs", LARGE, "tile_m=16 tile_n=32 strips=2 warps=4 stages=4",
+         "half the tile covers the output"},
+        {"sm_80", "runs", "M=8 N=4096 K=100 T=f16", "tile_m=8 tile_n=32 strips=2 warps=16 stages=4",
+         "more warps than panels"},
+        {"sm_80", "runs", LARGE, "tile_m=8 tile_n=256 strips=1 warps=2 stages=4",
+         "a block has one to 16 warps"},
+        {"sm_80", "runs", LARGE, "tile_m=8 tile_n=64 strips=4 warps=16 stages=8",
+         "a block would need more shared memory than there is"},
+    };
+    family = &kg_cuda_contract_packed;
+    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
+        check_reason_on(ops[i].isa, definitions, ops[i].op, ops[i].sizes, ops[i].values,
+                        ops[i].reason);
+    family = &kg_cuda_contract_scaled;
+    check_reason_on("sm_80", definitions, "runs", LARGE,
+                    "tile_m=8 tile_n=128 tile_k=64 words=2 warps=4", "packed weights");
+    family = &kg_cuda_contract_scaled_wgmma;
+    check_reason_on("sm_90a", definitions, "runs", "M=64 N=4096 K=4096 T=f16",
+                    "tile_m=64 tile_n=256 stages=8", "");
+}
+
+// ---- Launches ----
+
+static struct kg_grids launches(const char *op, const char *sizes, const char *values)
+{
+    struct made made = make_strided(definitions, op, sizes, NULL);
+    struct kg_grids grids = {0};
+    CHECK_STATUS(made.status, KG_OK, &made.error);
+    if (made.status == KG_OK) {
+        const struct kg_match *match = match_all(&made);
+        struct kg_config config = configure(match, values);
+        family->grids(match, &config, &grids);
+    }
+    unmake(&made);
+    return grids;
+}
+
+static void what_is_launched(void)
+{
+    enum { WHOLE, ANY, WORDS, FOLD };
+    enum { PACK, WGMMA, OTHERS, WEIGHTS = 2, ZEROS = 4 };
+    family = &kg_cuda_contract_packed;
+    struct kg_grids grids = launches("runs", LARGE, TILE);
+    CHECK(grids.count == 3 && grids.grids[WHOLE].blocks[0] == 128 && grids.scratch == 0);
+    CHECK(grids.grids[WHOLE].threads[0] == 128 && grids.unaligned[ANY].blocks[0] == 128);
+    // Of each warp four stages: two panels with their scales and zero points, and eight rows.
+    CHECK(grids.grids[WHOLE].shared == 4 * 4 * (2 * (512 + 48) + 8 * 128));
+    // Rows, scales or zero points that cannot be copied 16 bytes at a time.
+    static const char *const odd[] = {"M=8 N=4096 K=4100 T=f16", "M=8 N=4100 K=4096 T=f16"};
+    for (int i = 0; i < 2; i++) {
+        grids = launches("runs", odd[i], TILE);
+        CHECK(grids.grids[WHOLE].blocks[0] == 0 && grids.grids[ANY].blocks[0] == 0);
+        CHECK(grids.grids[WORDS].blocks[0] == 128 + i);
+    }
+    // K slices, which the last function adds up.
+    grids = launches("column", LARGE, TILE " split_k=4");
+    CHECK(grids.count == 4 && grids.grids[WHOLE].blocks[0] == 128 * 4);
+    CHECK(grids.grids[FOLD].blocks[0] == 128 && grids.scratch == (size_t)4 * 8 * 4096 * 4);
+    // Panels of 64 K indices lie side by side.
+    family = &kg_cuda_contract_scaled_wgmma;
+    grids = launches("zeros", "M=200 N=4100 K=4100 T=f16", "tile_m=64 tile_n=256 stages=8");
+    CHECK(grids.grids[WGMMA].blocks[0] == 0 && grids.grids[OTHERS].blocks[0] > 0); // rows
+    grids = launches("zeros", "M=200 N=4128 K=4104 T=f16", "tile_m=64 tile_n=256 stages=8");
+    const struct kg_map *map = &grids.maps[WEIGHTS];
+    CHECK(grids.grids[WGMMA].blocks[0] == 132 && grids.grids[PACK].blocks[0] == 0);
+    CHECK(map->rank == 4 && map->shape[0] == 256 && map->shape[1] == 258 && map->shape[2] == 65);
+    CHECK(map->stride[1] == 512 && map->stride[2] == 258 * 512 && map->swizzle == 0);
+    CHECK(map->box[0] == 256 && map->box[1] == 16 && map->box[2] == 1);
+    // Zero points whose lines TMA cannot load are packed first, weights never.
+    grids =
+        launches("zeros", "M=200 N=4104 K=4096 T=f16", "tile_m=64 tile_n=256 stages=8 split_k=1");
+    CHECK(grids.grids[PACK].blocks[0] == 128 && grids.scratch == (size_t)128 * 17 * 128);
+    CHECK(map->tensor != KG_MAP_SCRATCH && grids.maps[ZEROS].tensor == KG_MAP_SCRATCH);
+    grids = launches("experts", "B=6 M=20 N=4096 K=4096 E=9 T=f16",
+                     "tile_m=24 tile_n=256 stages=8 split_k=1");
+    CHECK(map->shape[3] == 9 && map->stride[3] == 4096 * 4096 / 2);
+}
+
+// ---- The rule ----
+
+static void check_rule(const char *op, const char *sizes, const char *wanted)
+{
+    struct made made = make_strided(definitions, op, sizes, NULL);
+    CHECK_STATUS(made.status, KG_OK, &made.error);
+    if (made.status == KG_OK) {
+        struct kg_choice choice;
+        kg_choice_guess(made.problem, &facts, &kg_target_cuda, &choice);
+        CHECK(choice.count == 1 && is_valid(choice.matches[0], &choice.configs[0]));
+        CHECK_TEXT(choice.matches[0]->family->name, wanted);
+    }
+    unmake(&made);
+}
+
+static void what_the_rule_takes(void)
+{
+    check_rule("runs", "M=1 N=4096 K=4096 T=f16", "contract/packed");
+    check_rule("runs", "M=8 N=57344 K=8192 T=bf16", "contract/packed");
+    check_rule("zeros", "M=16 N=4104 K=4096 T=f16", "contract/packed");
+    check_rule("spelled", "M=1 N=4096 K=4096 T=f16", "contract/packed");
+    check_rule("experts", "B=8 M=1 N=4096 K=4096 E=8 T=f16", "contract/packed");
+    check_rule("runs", "M=128 N=4096 K=4096 T=f16", "contract/scaled_wgmma");
+    check_rule("column", "M=4096 N=4096 K=4096 T=bf16", "contract/scaled_wgmma");
+    check_rule("left", "M=512 N=4096 K=4096 T=bf16", "contract/scaled_wgmma");
+    check_rule("experts", "B=8 M=128 N=4096 K=4096 E=8 T=f16", "contract/scaled_wgmma");
+}
+
+// ---- Compiled code ----
+
+static const struct {
+    const char *op, *sizes, *values;
+    int registers;
+    double most; // instructions for a product, conversion and all that a stage needs included
+} loops[] = {
+    {"runs", "M=1 N=4096 K=4096 T=f16", "tile_m=1 tile_n=32 strips=2 warps=4 stages=4", 72, 21},
+    {"runs", "M=1 N=4096 K=4096 T=bf16", "tile_m=1 tile_n=32 strips=2 warps=4 stages=4", 72, 24},
+    {"zeros", "M=8 N=4096 K=4096 T=f16", "tile_m=8 tile_n=32 strips=2 warps=4 stages=4", 80, 35},
+    {"column", "M=16 N=4096 K=4096 T=bf16", "tile_m=16 tile_n=64 strips=4 warps=4 stages=4", 96,
+     11.5},
+    {"experts", "B=8 M=4 N=4096 K=4096 E=8 T=f16", "tile_m=4 tile_n=64 strips=4 warps=4 stages=4",
+     96, 18},
+};
+
+static bool loop_compiles(struct kg_device *device, size_t which)
+{
+    struct kg_binary binary = {0};
+    family = &kg_cuda_contract_packed;
+    enum kg_status status = compile(device, definitions, loops[which].op, loops[which].sizes,
+                                    loops[which].values, &binary);
+    if (status != KG_OK)
+        return status != KG_ERROR_MISSING;
+    struct kg_arena arena = {0};
+    struct kg_asm_file code = {0};
+    CHECK_STATUS(kg_asm_read(binary.bytes, binary.length, &arena, &code, &error), KG_OK, &error);
+    CHECK(code.kernel_count == 3);
+    const struct kg_asm_kernel *kernel = kg_asm_find(&code, "kernel_0");
+    CHECK(kernel && count_of(kernel, "HMMA") > 0 && count_of(kernel, "LDGSTS") > 0);
+    if (kernel) {
+        double all, products = products_of(kernel, &all);
+        bool lean = all <= loops[which].most * products &&
+                    kernel->registers <= loops[which].registers && is_clean(kernel);
+        CHECK(lean || !is_current);
+        if (!lean)
+            fprintf(stderr, "%s %s: %.0f products in %.0f instructions, %d registers\n",
+                    loops[which].op, loops[which].values, products, all, kernel->registers);
+    }
+    kg_arena_free(&arena);
+    kg_binary_free(&binary);
+    return true;
+}
+
+static void loops_compile(void)
+{
+    compile_cases(sizeof loops / sizeof *loops, loop_compiles);
+}
+
+TEST_MAIN(what_is_taken, what_is_launched, what_the_rule_takes, loops_compile)
