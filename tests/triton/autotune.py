@@ -106,7 +106,8 @@ class Autotune(unittest.TestCase):
         import triton
         module = self.module("softmax")
         configs = module._configs({"BLOCK_ROWS": 4, "BLOCK_COLS": 64}, ("BLOCK_ROWS",), 4, 3)
-        tuned = triton.autotune(configs=configs, key=["P", "D"])(module._softmax_kernel)
+        # Triton 3.3 asks the driver for a benchmarker unless it is given one.
+        tuned = triton.autotune(configs=configs, key=["P", "D"], do_bench=lambda *_, **__: 0.0)(module._softmax_kernel)
         self.assertEqual([c.kwargs["BLOCK_COLS"] for c in tuned.configs], [64] * len(configs))
 
     def test_only_where_asked(self):
