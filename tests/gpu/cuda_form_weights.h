@@ -96,6 +96,8 @@
 #define PACKED_RUNS(run)                                                                           \
     PACKED("s: T[ceil(K/" run "), N], z: u4[ceil(K/" run "), N]",                                  \
            "((w[k, n] - z[k/" run ", n]) * s[k/" run ", n])")
+#define PACKED_APART                                                                               \
+    PACKED("s: T[ceil(K/128), N], z: u4[ceil(K/64), N]", "((w[k, n] - z[k/64, n]) * s[k/128, n])")
 #define PACKED_COLUMN PACKED("s: T[N]", "((w[k, n] - 8) * s[n])")
 #define PACKED_OFFSET(run)                                                                         \
     PACKED("s: T[ceil(K/" run "), N], o: T[ceil(K/" run "), N]",                                   \

@@ -23,6 +23,11 @@ static const char definitions[] =
     "op zeros(x: T[M, K], w: packed u4[K, N], s: T[ceil(K/32), N], z: u4[ceil(K/32), N])\n"
     " -> (y: T[M, N]) " TYPES
     "{ y[m, n] = sum(k) x[m, k] * ((w[k, n] - z[k/32, n]) * s[k/32, n]) }\n"
+    "op apart(x: T[M, K], w: packed u4[K, N], s: T[ceil(K/128), N], z: u4[ceil(K/64), N])\n"
+    " -> (y: T[M, N]) " TYPES
+    "{ y[m, n] = sum(k) x[m, k] * ((w[k, n] - z[k/64, n]) * s[k/128, n]) }\n"
+    "op level(x: T[M, K], w: packed u4[K, N], s: T[ceil(K/128), N], z: u4[N]) -> (y: T[M, "
+    "N]) " TYPES "{ y[m, n] = sum(k) x[m, k] * ((w[k, n] - z[n]) * s[k/128, n]) }\n"
     "op brief(x: T[M, K], w: packed u4[K, N], s: T[ceil(K/8), N]) -> (y: T[M, N]) " TYPES
     "{ y[m, n] = sum(k) x[m, k] * ((w[k, n] - 8) * s[k/8, n]) }\n"
     "op left(x: T[M, K], w: packed u4[K, N], s: T[N]) -> (y: T[N, M]) " TYPES
@@ -118,6 +123,11 @@ static void what_is_launched(void)
         CHECK(grids.grids[WHOLE].blocks[0] == 0 && grids.grids[ANY].blocks[0] == 0);
         CHECK(grids.grids[WORDS].blocks[0] == 128 + i);
     }
+    // Nor scales that stay the same for several runs of zero points: a run does not move them.
+    grids = launches("apart", LARGE, TILE);
+    CHECK(grids.grids[WHOLE].blocks[0] == 0 && grids.grids[WORDS].blocks[0] == 128);
+    grids = launches("level", LARGE, TILE);
+    CHECK(grids.grids[WHOLE].blocks[0] == 128 && grids.grids[WORDS].blocks[0] == 0);
     // K slices, which the last function adds up.
     grids = launches("column", LARGE, TILE " split_k=4");
     CHECK(grids.count == 4 && grids.grids[WHOLE].blocks[0] == 128 * 4);

@@ -1,6 +1,6 @@
 // Products of few rows with packed 4-bit weights, kernels/cuda/contract_packed.cuh: bound by
-// reading the weights. Panels go from memory to registers, and are multiplied by mma.sync, on
-// Ampere and later.
+// reading the weights. Each warp has a ring of panels in shared memory, which it multiplies by
+// mma.sync, on Ampere and later.
 
 #include "gen/cuda/contract/cuda_contract_tall.h"
 

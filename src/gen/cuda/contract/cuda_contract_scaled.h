@@ -32,7 +32,8 @@ bool kg_cuda_scaled_is_packed(const struct kg_cuda_contract_plan *plan);
 // a word has columns, and zero points in words, as far as strides and sizes tell.
 bool kg_cuda_scaled_is_whole(const struct kg_cuda_contract_plan *plan, int words);
 // Whether so many adjacent scales and zero points can be read at once, as far as strides and sizes
-// tell, if they are arrays with adjacent elements for adjacent columns.
+// tell, and at one distance from each run to the next, if they are arrays with adjacent elements
+// for adjacent columns.
 bool kg_cuda_scaled_has_whole_factors(const struct kg_cuda_contract_plan *plan, int columns);
 
 // The scales, the zero points, and the offsets, if they are an array with a line for each run of K

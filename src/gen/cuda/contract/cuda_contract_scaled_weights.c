@@ -199,11 +199,34 @@ bool kg_cuda_scaled_is_whole(const struct kg_cuda_contract_plan *plan, int words
             kg_cuda_is_whole(problem, zeros->tensor, ~0u, WORD / kg_cuda_scaled_zero_bits(plan)));
 }
 
+// Whether a subscript is the run of K steps with the same scales and zero points.
+static bool is_run(const struct kg_cuda_contract_plan *plan, const struct kg_expr *at)
+{
+    return at->kind == KG_EXPR_CALL && at->function == KG_FN_DIV &&
+           at->arguments[0]->kind == KG_EXPR_INDEX &&
+           at->arguments[0]->index->id == plan->contract.axes[KG_CONTRACT_K][0] &&
+           at->arguments[1]->kind == KG_EXPR_NUMBER &&
+           at->arguments[1]->integer == kg_cuda_scaled_operand(plan)->group;
+}
+
+// Whether the elements of an array are at one distance, which may be 0, from each run to the next:
+// scales may stay the same for several runs of zero points. NULL: there is no array.
+static bool follows_runs(const struct kg_cuda_contract_plan *plan, const struct kg_access *access)
+{
+    int axis = plan->contract.axes[KG_CONTRACT_K][0];
+    for (int dim = 0; access && dim < access->tensor->rank; dim++)
+        if (kg_expr_uses(access->map[dim].subscript, axis, true) &&
+            !is_run(plan, access->map[dim].subscript))
+            return false;
+    return true;
+}
+
 bool kg_cuda_scaled_has_whole_factors(const struct kg_cuda_contract_plan *plan, int columns)
 {
     const struct kg_problem *problem = plan->group->problem;
     const struct kg_access *scales = adjacent_scales(plan), *zeros = adjacent_zeros(plan);
-    return kg_cuda_scaled_columns(plan) % columns == 0 &&
+    return kg_cuda_scaled_columns(plan) % columns == 0 && follows_runs(plan, scales) &&
+           follows_runs(plan, zeros) &&
            (!scales || kg_cuda_is_whole(problem, scales->tensor, ~0u, columns)) &&
            (!zeros || kg_cuda_is_whole(problem, zeros->tensor, ~0u, columns));
 }
@@ -238,12 +261,7 @@ static int find_run_dimension(const struct kg_cuda_contract_plan *plan,
             has_batch = true;
             continue;
         }
-        bool is_run = at->kind == KG_EXPR_CALL && at->function == KG_FN_DIV &&
-                      at->arguments[0]->kind == KG_EXPR_INDEX &&
-                      at->arguments[0]->index->id == contract->axes[KG_CONTRACT_K][0] &&
-                      at->arguments[1]->kind == KG_EXPR_NUMBER &&
-                      at->arguments[1]->integer == kg_cuda_scaled_operand(plan)->group;
-        if (!is_run || found >= 0)
+        if (!is_run(plan, at) || found >= 0)
             return -1;
         found = dim;
     }
