@@ -2,8 +2,8 @@
 """Products with weights of 4 or 8 bits on a GPU: KernelGen beside cuBLASLt on the same weights in 16 bits.
 
     bench/gpu/w4a16.py [--seed S --count N] [--rows 1,16] [--modes group,zero] [--runs 128]
-                       [--layers 28672x4096] [--dtype f16,bf16] [--packed] [--measure] [--kernelgen CLI]
-                       [--json FILE] [--seconds N] [--limit N] [--list]
+                       [--layers 28672x4096] [--dtype f16,bf16] [--packed] [--rounded] [--measure]
+                       [--kernelgen CLI] [--json FILE] [--seconds N] [--limit N] [--list]
 
 With a seed, shapes are drawn: M log-uniform from 1 to 8192, N and K from 512 to 32768, the way of
 quantising at random. Otherwise they are the listed layers. Everyone takes turns in one process;
@@ -90,6 +90,8 @@ def parse():
     parser.add_argument("--runs", default="128", help="rows of weights with one scale")
     parser.add_argument("--dtype", default="f16")
     parser.add_argument("--packed", action="store_true", help="weights of 4 bits in panels")
+    parser.add_argument("--rounded", action="store_true",
+                        help="weights of 4 bits are rounded to 16 bits once they are scaled")
     parser.add_argument("--measure", action="store_true", help="also what a search chooses")
     parser.add_argument("--kernelgen", default="", help="the command line, for searches apart")
     parser.add_argument("--json", default="", metavar="FILE")
@@ -101,11 +103,11 @@ def parse():
 
 def shapes_of(arguments):
     if arguments.seed is not None:
-        return list(drawn(arguments.seed, arguments.count, arguments.packed))
+        return list(drawn(arguments.seed, arguments.count, arguments.packed, arguments.rounded))
     layers = {tuple(map(int, layer.split("x"))) for layer in arguments.layers.split(",") if layer}
     rows, runs = ([int(n) for n in text.split(",")] for text in (arguments.rows, arguments.runs))
-    return [shape for shape in listed(rows, arguments.modes.split(","),
-                                      arguments.dtype.split(","), runs, arguments.packed)
+    return [shape for shape in listed(rows, arguments.modes.split(","), arguments.dtype.split(","),
+                                      runs, arguments.packed, arguments.rounded)
             if (shape.n, shape.k) in (layers or LAYERS)]
 
 

@@ -30,19 +30,20 @@ class Shape:
     k: int
     run: int  # rows of weights that share a scale; 0: all of a column
     packed: bool = False  # in panels: docs/packed.md
+    rounded: bool = False  # to 16 bits once they are scaled
     gelu = ""
     linear = False
 
     @property
     def label(self):
         run = f" {self.run}" if self.run else ""
-        packed = " packed" if self.packed else ""
-        return f"{self.m}x{self.n}x{self.k} {self.mode}{run}{packed} {self.dtype}"
+        ways = (" rounded" if self.rounded else "") + (" packed" if self.packed else "")
+        return f"{self.m}x{self.n}x{self.k} {self.mode}{run}{ways} {self.dtype}"
 
     @property
     def op(self):
         name = self.mode if self.mode[:2] in ("w8", "f8") else "w4_" + self.mode
-        return name + ("_packed" if self.packed else "")
+        return name + ("_rounded" if self.rounded else "") + ("_packed" if self.packed else "")
 
     @property
     def file(self):
@@ -91,21 +92,21 @@ class Shape:
 
     def record(self):
         return dict(label=self.label, group=self.group, op=self.op, dtype=self.dtype,
-                    mode=self.mode, packed=self.packed, m=self.m, n=self.n, k=self.k, run=self.run, flops=self.flops,
-                    bytes=self.bytes)
+                    mode=self.mode, packed=self.packed, rounded=self.rounded, m=self.m, n=self.n,
+                    k=self.k, run=self.run, flops=self.flops, bytes=self.bytes)
 
 
-def listed(rows, modes, dtypes, runs, packed=False):
+def listed(rows, modes, dtypes, runs, packed=False, rounded=False):
     """Every layer with all rows, for each mode, dtype and group size."""
     for n, k in LAYERS:
         for mode in modes:
             for run in runs if "column" not in mode else (0,):
                 for dtype in dtypes:
-                    yield from (Shape("listed", mode, dtype, m, n, k, run, packed)
+                    yield from (Shape("listed", mode, dtype, m, n, k, run, packed, rounded)
                                 for m in rows)
 
 
-def drawn(seed, count, packed=False):
+def drawn(seed, count, packed=False, rounded=False):
     """M, N and K log-uniform; N and K multiples of 8, K of the group as well."""
     dice = random.Random(seed)
 
@@ -116,4 +117,4 @@ def drawn(seed, count, packed=False):
         mode, dtype = dice.choice(MODES), dice.choice(("f16", "bf16"))
         run = dice.choice((16, 32, 64, 128, 256)) if mode != "column" else 0
         yield Shape("drawn", mode, dtype, size(1, 8192, 1), size(512, 32768, 8),
-                    size(512, 32768, max(run, 8)), run, packed)
+                    size(512, 32768, max(run, 8)), run, packed, rounded)

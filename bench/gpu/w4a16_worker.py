@@ -100,7 +100,8 @@ class Weights(Products):
             return values * scale + self.beside.float()
         elif shape.bits == 4:
             values = values - 8
-        return values * scale
+        values = values * scale
+        return values.to(self.x.dtype).float() if shape.rounded else values
 
 
 if __name__ == "__main__":

@@ -89,6 +89,7 @@ template <class TILE, bool ALIGNED, bool WHOLE, class JOB, class WEIGHTS>
 struct kg_packed_source {
     typedef typename JOB::element_a element;
     static constexpr bool has_groups = TILE::group > 0, has_offset = WEIGHTS::HAS_OFFSET;
+    static constexpr bool scales_runs = has_groups && !TILE::number::rounds;
     static constexpr bool copies_scales = WHOLE && has_groups && WEIGHTS::ADJACENT_SCALES;
     static constexpr bool copies_zeros = WHOLE && has_groups && WEIGHTS::ADJACENT_ZEROS;
     const JOB &job;
@@ -230,14 +231,21 @@ struct kg_packed_source {
                           job.columns() - 1);
     }
 
+    // The bits of scales that were copied.
+    KG_METHOD kg_packed_two<uint16_t> scale_bits_of(uint32_t stage, int run, int strip) const
+    {
+        const uint32_t two =
+            kg_get_shared(stage + TILE::scales_at + (run * TILE::strips + strip) * TILE::of_scales +
+                          threadIdx.x % 32 / 4 * 4);
+        return {{(uint16_t)two, (uint16_t)(two >> 16)}};
+    }
+
     // Of a run of the panel at `stage`, which begins at K index `at`.
     KG_METHOD kg_packed_two<float> scales_of(uint32_t stage, int at, int run, int strip) const
     {
         if constexpr (copies_scales) {
-            const uint32_t two = kg_get_shared(stage + TILE::scales_at +
-                                               (run * TILE::strips + strip) * TILE::of_scales +
-                                               threadIdx.x % 32 / 4 * 4);
-            return {{weights.widen_scale((uint16_t)two), weights.widen_scale(two >> 16)}};
+            const kg_packed_two<uint16_t> bits = scale_bits_of(stage, run, strip);
+            return {{weights.widen_scale(bits.at[0]), weights.widen_scale(bits.at[1])}};
         }
         return {{weights.scale(item, run_at(at, run), column_of(strip, 0)),
                  weights.scale(item, run_at(at, run), column_of(strip, 1))}};
@@ -344,7 +352,8 @@ struct kg_packed_main {
     const SOURCE &source;
     kg_packed_sums<TILE> total, sums;
     kg_packed_row_sums<TILE, SOURCE::has_offset> row_sums;
-    uint32_t biases[TILE::strips][2]; // zero points as the conversion takes them
+    // Zero points as the conversion takes them, and their scales, if it does.
+    typename number::bias biases[TILE::strips][2];
 
     KG_METHOD kg_packed_main(const SOURCE &from) : source(from)
     {
@@ -353,13 +362,28 @@ struct kg_packed_main {
         row_sums.clear();
     }
 
+    template <typename SCALE>
+    KG_METHOD void set_biases_of(int strip, uint32_t stage, int at, int run,
+                                 const kg_packed_two<SCALE> &scales)
+    {
+        const kg_packed_two<int> zeros = source.zeros_of(stage, at, run, strip);
+        kg_packed_two<float> offsets = {};
+        if constexpr (number::rounds)
+            offsets = source.offsets_of(at, run, strip);
+        biases[strip][0] = kg_scaled_bias<number, 0>(zeros.at[0], scales.at[0], offsets.at[0]);
+        biases[strip][1] = kg_scaled_bias<number, 1>(zeros.at[1], scales.at[1], offsets.at[1]);
+    }
+
     KG_METHOD void set_biases(uint32_t stage, int at, int run)
     {
 #pragma unroll
         for (int strip = 0; strip < TILE::strips; strip++) {
-            const kg_packed_two<int> zeros = source.zeros_of(stage, at, run, strip);
-            biases[strip][0] = number::template bias_of<0>(zeros.at[0]);
-            biases[strip][1] = number::template bias_of<1>(zeros.at[1]);
+            if constexpr (number::takes_bits && SOURCE::copies_scales)
+                set_biases_of(strip, stage, at, run, source.scale_bits_of(stage, run, strip));
+            else if constexpr (number::rounds)
+                set_biases_of(strip, stage, at, run, source.scales_of(stage, at, run, strip));
+            else
+                set_biases_of(strip, stage, at, run, kg_packed_two<float>{});
         }
     }
 
@@ -376,9 +400,14 @@ struct kg_packed_main {
         }
     }
 
-    // Adds the sums of a run to the total, scaled.
+    // Adds the sums of a run to the total, scaled. Those of numbers that round are as they should
+    // be.
     KG_METHOD void close_run(uint32_t stage, int at, int run)
     {
+        if constexpr (number::rounds) {
+            total = sums;
+            return;
+        }
 #pragma unroll
         for (int strip = 0; strip < TILE::strips; strip++) {
             const kg_packed_two<float> scales = source.scales_of(stage, at, run, strip);
@@ -417,7 +446,7 @@ struct kg_packed_main {
                                      : words[strip].w,
                          rows[step % 2]);
             row_sums.add(rows[step % 2]);
-            if (SOURCE::has_groups && (step + 1) % TILE::run_steps == 0)
+            if (SOURCE::scales_runs && (step + 1) % TILE::run_steps == 0)
                 close_run(stage, at, step / TILE::run_steps);
         }
     }
@@ -447,7 +476,7 @@ KG_INLINE void kg_packed_main_loop(kg_packed_sums<TILE> &total, SOURCE &source, 
             free = at;
             at = at + TILE::stage == size ? 0 : at + TILE::stage;
         }
-        if constexpr (!SOURCE::has_groups)
+        if constexpr (!SOURCE::scales_runs)
             main.close_run(ring, 0, 0);
     }
     total = main.total;

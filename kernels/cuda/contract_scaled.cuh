@@ -52,32 +52,6 @@ struct kg_scaled_tile {
 
 // ---- Loads ----
 
-// One, twice, as the type of a tensor core's operands, and f32 of either one of two.
-template <class TENSOR>
-struct kg_scaled_halves {
-    static constexpr uint32_t pair = 0x3c003c00;
-    KG_INLINE float low(uint32_t two)
-    {
-        return kg_unpack_f16((uint16_t)two);
-    }
-    KG_INLINE float high(uint32_t two)
-    {
-        return kg_unpack_f16((uint16_t)(two >> 16));
-    }
-};
-template <>
-struct kg_scaled_halves<kg_tensor_bf16> {
-    static constexpr uint32_t pair = 0x3f803f80;
-    KG_INLINE float low(uint32_t two)
-    {
-        return kg_from_bits_f32(two << 16);
-    }
-    KG_INLINE float high(uint32_t two)
-    {
-        return kg_from_bits_f32(two & 0xffff0000);
-    }
-};
-
 // Loads adjacent words that are read once, or leaves `to` as it is.
 KG_INLINE void kg_read_once_if(bool reads, uint32_t (&to)[1], const uint8_t *from)
 {
@@ -305,22 +279,28 @@ struct kg_scaled_sums {
     }
 };
 
-// The zero points of a lane's columns, as the conversion takes them.
+// The zero points of a lane's columns, as the conversion takes them, and their scales, if it does.
 template <class TILE>
 struct kg_scaled_biases {
-    uint32_t at[TILE::lane_columns];
+    typedef typename TILE::number number;
+    typename number::bias at[TILE::lane_columns];
     template <class SOURCE>
     KG_METHOD void load(const SOURCE &source, int k)
     {
         int zeros[TILE::lane_columns];
+        float scales[TILE::lane_columns] = {}, offsets[TILE::lane_columns] = {};
         source.load_zeros(zeros, k);
+        if constexpr (number::rounds) {
+            source.load_scales(scales, k);
+            source.load_offsets(offsets, k);
+        }
         // By positions in a quad.
 #pragma unroll
         for (int i = 0; i < TILE::lane_columns; i++)
-            at[i] = i % 4 == 0   ? TILE::number::template bias_of<0>(zeros[i])
-                    : i % 4 == 1 ? TILE::number::template bias_of<1>(zeros[i])
-                    : i % 4 == 2 ? TILE::number::template bias_of<2>(zeros[i])
-                                 : TILE::number::template bias_of<3>(zeros[i]);
+            at[i] = i % 4 == 0   ? kg_scaled_bias<number, 0>(zeros[i], scales[i], offsets[i])
+                    : i % 4 == 1 ? kg_scaled_bias<number, 1>(zeros[i], scales[i], offsets[i])
+                    : i % 4 == 2 ? kg_scaled_bias<number, 2>(zeros[i], scales[i], offsets[i])
+                                 : kg_scaled_bias<number, 3>(zeros[i], scales[i], offsets[i]);
     }
 };
 
@@ -395,10 +375,10 @@ struct kg_scaled_offsets<TILE, true> {
 // The products of columns TWO and TWO + 1 of four; `first` and `second` have the weights of the
 // first and of the second pair of K indices.
 template <int TWO, class TILE>
-KG_INLINE void kg_scaled_multiply(float (&sums)[TILE::n_tiles][4],
-                                  const typename TILE::number::quad &first,
-                                  const typename TILE::number::quad &second, const uint32_t *biases,
-                                  const kg_scaled_step<TILE> &step)
+KG_INLINE void
+kg_scaled_multiply(float (&sums)[TILE::n_tiles][4], const typename TILE::number::quad &first,
+                   const typename TILE::number::quad &second,
+                   const typename TILE::number::bias *biases, const kg_scaled_step<TILE> &step)
 {
     typedef typename TILE::number number;
     const uint32_t a[1][4] = {{number::template pair_of<TWO>(first, biases[TWO]),
@@ -427,7 +407,7 @@ KG_INLINE void kg_scaled_multiply(kg_scaled_sums<TILE> &sums, const kg_scaled_st
                 number::quad_of(step.weights[0][word], step.weights[1][word], halves);
             const auto second =
                 number::quad_of(step.weights[2][word], step.weights[3][word], halves);
-            const uint32_t *of = biases.at + word * of_word + four * 4;
+            const typename number::bias *of = biases.at + word * of_word + four * 4;
             const int tile = (word * of_word + four * 4) / 2;
             kg_scaled_multiply<0, TILE>(sums.at[tile], first, second, of, step);
             kg_scaled_multiply<2, TILE>(sums.at[tile + 1], first, second, of, step);
@@ -435,7 +415,7 @@ KG_INLINE void kg_scaled_multiply(kg_scaled_sums<TILE> &sums, const kg_scaled_st
     }
 }
 
-// Adds the sums of a run, scaled.
+// Adds the sums of a run, scaled; those of numbers that round are as they should be.
 template <class TILE>
 KG_INLINE void kg_scaled_add(kg_scaled_sums<TILE> &total, const kg_scaled_sums<TILE> &sums,
                              const kg_scaled_factors<TILE> &factors)
@@ -447,7 +427,9 @@ KG_INLINE void kg_scaled_add(kg_scaled_sums<TILE> &total, const kg_scaled_sums<T
 #pragma unroll
             for (int i = 0; i < 4; i++)
                 total.at[m][n][i] =
-                    __fmaf_rn(sums.at[m][n][i], factors.at[m * 2 + i / 2], total.at[m][n][i]);
+                    TILE::number::rounds
+                        ? sums.at[m][n][i]
+                        : __fmaf_rn(sums.at[m][n][i], factors.at[m * 2 + i / 2], total.at[m][n][i]);
 }
 
 // The sums of a warp over the K indices from `k` on, which begins a batch and is the source's next.
@@ -487,10 +469,12 @@ KG_INLINE void kg_scaled_main_loop(kg_scaled_sums<TILE> &total, SOURCE &source, 
         if (k >= source.stop)
             break;
         if (TILE::group > 0 && k % TILE::group == 0) {
-            kg_scaled_add<TILE>(total, sums, factors);
-            offsets.add_to(total);
-            sums.clear();
-            offsets.clear();
+            if constexpr (!TILE::number::rounds) {
+                kg_scaled_add<TILE>(total, sums, factors);
+                offsets.add_to(total);
+                sums.clear();
+                offsets.clear();
+            }
             biases.load(source, k);
             factors.load(source, k);
             offsets.load(source, k);

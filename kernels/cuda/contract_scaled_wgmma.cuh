@@ -7,7 +7,9 @@
 // Sums are kept in units of the scale of their column. Where a run of K steps begins that has other
 // scales, they are multiplied by the old scale over the new one: two more roundings in f32 for each
 // run, and half the registers of separate sums for each run. At the end they are multiplied by the
-// latest scale.
+// latest scale. Where the formula rounds weights to 16 bits once they are scaled, they are scaled
+// as they are converted, and sums are left alone: other work of an SM takes issue slots that its
+// tensor cores need to read and write their sums.
 //
 // A consumer has 128 columns, a warp 32 of these. Lane 4 * r + t has the four from 4 * r on, which
 // are a word of weights at one K index, or half of one: in the two instructions of a K step they
@@ -54,12 +56,13 @@ template <class Block, class WEIGHTS>
 struct kg_tall_lane {
     // Scales that are not f16 may be so far apart that sums in units of one underflow in units of
     // the other.
-    static constexpr bool is_watched = Block::has_runs && !WEIGHTS::NARROW_SCALES;
+    static constexpr bool is_watched = Block::scales_sums && !WEIGHTS::NARROW_SCALES;
     const WEIGHTS &weights;
     int64_t item, column, last; // the first of its columns; the last one of the output
     int depth;
     uint32_t place; // of the first column in the tile
-    uint32_t biases[4];
+    typedef typename Block::number number;
+    typename number::bias biases[4];
     float unit[4]; // the latest scales that are not 0
     // Elements of a quad whose scale is not 0; of panels, of either one's.
     uint32_t kept[2] = {0xffffffff, 0xffffffff};
@@ -129,7 +132,7 @@ struct kg_tall_lane {
 #pragma unroll
             for (int i = 0; i < 4; i++)
                 offset[i] = weights.widen_offset(four[i], scales[i]);
-        } else if constexpr (WEIGHTS::HAS_OFFSET) {
+        } else if constexpr (WEIGHTS::HAS_OFFSET || Block::rounds) {
 #pragma unroll
             for (int i = 0; i < 4; i++)
                 offset[i] = looks_ahead ? next_offsets[i] : weights.offset(item, k, column_of(i));
@@ -183,7 +186,7 @@ struct kg_tall_lane {
             run = k / Block::group - first / Block::group;
         k = k < depth ? k : depth - 1;
         load_zeros(zeros, address, run, k);
-        if constexpr (Block::has_runs) {
+        if constexpr (Block::scales_sums) {
             float scales[4];
             load_scales(scales, address, run, k);
             kept[0] = kept[1] = 0xffffffff;
@@ -221,15 +224,27 @@ struct kg_tall_lane {
             load_scales(unit, address, run, k);
             load_offsets(unit, address, run, k);
         }
+        if constexpr (number::takes_bits && Block::staged) {
+            uint16_t bits[4];
+            load_four(bits, address + Block::scales_at + run * Block::columns * 2);
+            set_biases(zeros, bits);
+        } else {
+            set_biases(zeros, unit);
+        }
+    }
+    // `scales`: for numbers that round.
+    template <typename SCALE>
+    KG_METHOD void set_biases(const int (&zeros)[4], const SCALE (&scales)[4])
+    {
         if constexpr (Block::lines) {
 #pragma unroll
             for (int i = 0; i < 4; i++)
-                biases[i] = Block::number::line_bias(zeros[i]);
+                biases[i] = kg_scaled_line_bias<number>(zeros[i], scales[i], offset[i]);
         } else {
-            biases[0] = Block::number::template bias_of<0>(zeros[0]);
-            biases[1] = Block::number::template bias_of<1>(zeros[1]);
-            biases[2] = Block::number::template bias_of<2>(zeros[2]);
-            biases[3] = Block::number::template bias_of<3>(zeros[3]);
+            biases[0] = kg_scaled_bias<number, 0>(zeros[0], scales[0], offset[0]);
+            biases[1] = kg_scaled_bias<number, 1>(zeros[1], scales[1], offset[1]);
+            biases[2] = kg_scaled_bias<number, 2>(zeros[2], scales[2], offset[2]);
+            biases[3] = kg_scaled_bias<number, 3>(zeros[3], scales[3], offset[3]);
         }
     }
     // What the sums of column `i` are multiplied by at the end; NaN if they may have underflowed.
@@ -358,12 +373,13 @@ struct kg_tall_words {
     {
         typedef typename Block::number number;
         constexpr uint32_t zero = WEIGHTS::ZERO;
-        const uint32_t *biases = lane.biases, kept = lane.kept[0];
+        const typename number::bias *biases = lane.biases;
+        const uint32_t kept = lane.kept[0];
         asm volatile("" : "+r"(words[0]), "+r"(words[1]), "+r"(words[2]), "+r"(words[3]));
         auto first = number::quad_of(words[0], words[1], halves);
         auto second = number::quad_of(words[2], words[3], halves);
         // Of floats, those not kept take long to look at; scales of 0 are rare.
-        if (Block::has_runs && (!number::has_specials || lane.leaves_out)) {
+        if (Block::scales_sums && (!number::has_specials || lane.leaves_out)) {
             first = number::template leave_out<zero>(first, kept);
             second = number::template leave_out<zero>(second, kept);
         }
@@ -427,7 +443,7 @@ struct kg_tall_lines {
                     words[i] = number::leave_out_of(words[i], lane.masks[i / 2]);
 #pragma unroll
         for (int i = 0; i < 4; i++) {
-            const uint32_t mask = Block::has_runs ? lane.masks[i] : number::line_mask;
+            const uint32_t mask = Block::scales_sums ? lane.masks[i] : number::line_mask;
             to[i / 2][i % 2] = number::line_pair(words[i * 2], select, mask, lane.biases[i]);
             to[i / 2][i % 2 + 2] =
                 number::line_pair(words[i * 2 + 1], select, mask, lane.biases[i]);
@@ -459,9 +475,10 @@ struct kg_tall_panels {
         asm volatile("" : "+r"(words[0]), "+r"(words[1]));
 #pragma unroll
         for (int i = 0; i < 2; i++) {
-            const uint32_t first = lane.biases[i * 2], second = lane.biases[i * 2 + 1];
+            const typename number::bias &first = lane.biases[i * 2];
+            const typename number::bias &second = lane.biases[i * 2 + 1];
             uint32_t quad = words[i];
-            if constexpr (Block::has_runs)
+            if constexpr (Block::scales_sums)
                 quad = number::template leave_out<zero>(quad, lane.kept[i]);
             to[i][0] = number::template pair_of<0>(quad, first);
             to[i][1] = number::template pair_of<1>(quad, second);
@@ -585,7 +602,7 @@ struct kg_tall_loop {
     // Stages of a unit, and of the units that other pairs take before this one's next.
     static constexpr int own = Block::unit / Block::depth, others = own * (Block::pairs - 1);
     // The batch of a unit that a loop begins with.
-    static constexpr int middle = Block::has_runs ? run / 2 : 0;
+    static constexpr int middle = Block::scales_sums ? run / 2 : 0;
     const kg_tall_shared &shared;
     kg_tall_place<Block> &at; // of what is read next
     kg_tall_lane<Block, WEIGHTS> &lane;
@@ -687,7 +704,7 @@ struct kg_tall_loop {
         for (int number = FIRST; number < LAST; number++) {
             const int of_stage = number % batches, turn = number % 2;
             const bool is_last = LAST_OF_PIECE && number == LAST - 1;
-            const bool begins = Block::has_runs && number % run == 0 && number > 0;
+            const bool begins = Block::scales_sums && number % run == 0 && number > 0;
             const bool ends = Block::has_runs && (number + 1) % run == 0 && !is_last;
             const bool waits_for_both = middle == 0 && number == LAST - 1;
             const uint64_t right =
@@ -722,11 +739,11 @@ struct kg_tall_loop {
             convert(1 - turn);
             if (ends)
                 rows.finish(of_stage * batch * 16 / Block::run);
-            if (ends && waits_for_both) {
+            if (Block::scales_sums && ends && waits_for_both) {
                 kg_wgmma_wait<0>();
                 scale<0>(sums);
                 scale<1>(sums);
-            } else if (ends) {
+            } else if (Block::scales_sums && ends) {
                 kg_wgmma_wait<1>();
                 scale<0>(sums);
             }
@@ -743,9 +760,9 @@ struct kg_tall_loop {
     {
         multiply_batches<0, middle, false>(sums);
 #pragma unroll 1
-        for (; units > Block::has_runs; units--)
+        for (; units > Block::scales_sums; units--)
             multiply_batches<middle, middle + count, false>(sums);
-        if constexpr (Block::has_runs)
+        if constexpr (Block::scales_sums)
             multiply_batches<middle, count, true>(sums);
     }
 };
@@ -772,6 +789,8 @@ KG_INLINE void kg_tall_consume(kg_tall_sums<Block> &sums, kg_tall_lane<Block, WE
     sums.template settle<0>();
     sums.template settle<1>();
     loop.release();
+    if constexpr (Block::rounds)
+        return;
     const float factors[4] = {lane.factor(0), lane.factor(1), lane.factor(2), lane.factor(3)};
     sums.template scale<0>(factors);
     sums.template scale<1>(factors);

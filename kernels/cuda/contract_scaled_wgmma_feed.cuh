@@ -18,11 +18,13 @@ struct kg_tall_block {
     static constexpr int pairs = PAIRS, consumers = 2; // of a pair
     static constexpr int m_tiles = 2;                  // instructions of a consumer in a K step
     static constexpr int sums = ROWS / 2;              // accumulators of a thread in one of these
-    static constexpr bool has_runs = GROUP > 0;
+    // K indices have other scales than others; sums are scaled, not weights before.
+    static constexpr bool has_runs = GROUP > 0, rounds = NUMBER::rounds;
+    static constexpr bool scales_sums = has_runs && !rounds;
     // Sums in units of scales that are far apart must not underflow.
-    typedef typename kg_scaled_lifted<NUMBER, has_runs>::number number;
-    // K indices after which sums are scaled, at most 128; blocks divide the work in units of whole
-    // stages and runs. And the groups that a stage touches.
+    typedef typename kg_scaled_lifted<NUMBER, scales_sums>::number number;
+    // K indices after which sums are scaled, or weights otherwise, at most 128; blocks divide the
+    // work in units of whole stages and runs. And the groups that a stage touches.
     static constexpr int run = GROUP % 128 == 0  ? 128
                                : GROUP % 64 == 0 ? 64
                                : GROUP % 32 == 0 ? 32
@@ -30,7 +32,7 @@ struct kg_tall_block {
     static constexpr int unit = has_runs && run > depth ? run : depth;
     // K steps of 16 whose products are issued at once: two where runs and registers allow it.
     static constexpr bool lines = LAYOUT == KG_TALL_LINES, panels = LAYOUT == KG_TALL_PANELS;
-    static constexpr int batch = run >= 64 && !(lines && PAIRS > 1) ? 2 : 1;
+    static constexpr int batch = run >= (rounds ? 32 : 64) && !(lines && PAIRS > 1) ? 2 : 1;
     static constexpr int groups = !STAGED           ? 0
                                   : GROUP % 64 == 0 ? 1
                                                     : 64 / GROUP + (64 % GROUP != 0);

@@ -6,7 +6,9 @@ struct kg_scaled_words {
     struct quad {
         uint32_t low, high;
     };
+    typedef uint32_t bias;
     static constexpr int bits = 8;
+    static constexpr bool rounds = false, takes_bits = false;
     KG_INLINE uint32_t kept_of(int column)
     {
         return 0xffu << column * 8;

@@ -5,14 +5,41 @@
 //   that have them; `select` is which half of the words they are, if these have eight
 // - kept_of(column): the bits of one of the four in `kept`; leave_out<ZERO>(quad, kept) puts zero
 //   points in place of those not kept, which then are ZERO or, without ONE_ZERO, `middle`
-// - bias_of<AT>(zero), pair_of<AT>(quad, bias): column AT at the two K indices
+// - bias, bias_of<AT>(zero), pair_of<AT>(quad, bias): column AT at the two K indices
 // - lowered: what products are multiplied by
+// - rounds, takes_bits: they are scaled, too; see scaled_rounded.cuh
 // and, of weights that are adjacent along K, of which a word has the elements of one column,
 // - line_select(lane): which of a word's elements a lane of four has, the two with its number
 // - line_mask: their bits, where a mask makes them 0, or the type looks at words only
 // - line_bias(zero), line_pair(word, select, mask, bias): those two. With a mask of 0 they are 0
 // less
 //   the zero point
+
+// One, twice, as the type of a tensor core's operands, and f32 of either one of two.
+template <class TENSOR>
+struct kg_scaled_halves {
+    static constexpr uint32_t pair = 0x3c003c00;
+    KG_INLINE float low(uint32_t two)
+    {
+        return kg_unpack_f16((uint16_t)two);
+    }
+    KG_INLINE float high(uint32_t two)
+    {
+        return kg_unpack_f16((uint16_t)(two >> 16));
+    }
+};
+template <>
+struct kg_scaled_halves<kg_tensor_bf16> {
+    static constexpr uint32_t pair = 0x3f803f80;
+    KG_INLINE float low(uint32_t two)
+    {
+        return kg_from_bits_f32(two << 16);
+    }
+    KG_INLINE float high(uint32_t two)
+    {
+        return kg_from_bits_f32(two & 0xffff0000);
+    }
+};
 
 // (word & MASK) ^ WITH, in one instruction.
 template <uint32_t MASK, uint32_t WITH>
@@ -25,8 +52,9 @@ KG_INLINE uint32_t kg_mask_flip(uint32_t word)
 
 // Of a quad, column i is at bit 4 * i and, of the second K index, 16 bits further.
 struct kg_scaled_quads {
-    typedef uint32_t quad;
+    typedef uint32_t quad, bias;
     static constexpr int bits = 4, middle = 0;
+    static constexpr bool rounds = false, takes_bits = false;
     static constexpr bool has_specials = false;
     KG_INLINE quad quad_of(uint32_t low, uint32_t high, uint32_t select)
     {

@@ -66,6 +66,9 @@
 #undef parts_of
 #undef part_exponent
 #undef strip_words
+#undef strip_values
+#undef values_of
+#undef rounded
 #undef add_parts
 #undef add_strip
 #undef copy_strip
@@ -235,6 +238,7 @@
 #undef KG_GROUP
 #undef KG_SCALED_BITS
 #undef KG_SCALED_OFFSET
+#undef KG_SCALED_ROUNDS
 #undef KG_SCALED_SIGNED
 #undef KG_SCALED_TERMS
 #undef KG_SCALED_LEAST_ZERO

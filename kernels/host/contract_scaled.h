@@ -1,18 +1,24 @@
 // The path for a few rows against columns of integers with scales (contract_strips.h). Each
 // element is read once, from where it lies: differences to the zero are multiplied by the rows and
-// added up, for all k with the same scales; then the sums are scaled. Sums that are not finite are
-// computed again as the definition has them, because factors that are not finite may have been
-// multiplied in another order.
+// added up, for all k with the same scales; then the sums are scaled. Elements that are rounded are
+// scaled before they are multiplied. Sums that are not finite are computed again as the definition
+// has them, because factors that are not finite may have been multiplied in another order.
 
 // Adds up to KG_CHUNK steps of k to the sums of a strip, of which `some` parts from `j0` on are
 // in registers.
 KG_INLINE void add_parts(const int high, const int j0, const int some, const bool crooked,
                          int64_t kn, const uint8_t *data, int64_t at, int64_t step,
-                         const KG_REAL *x, const KG_REAL *zeros, bool fresh, KG_REAL *sums)
+                         const KG_REAL *x, const struct strip_values *values, bool fresh,
+                         KG_REAL *sums)
 {
     vector sum[KG_SCALED_TILE], zero[KG_PARTS];
     for (int j = 0; j < some; j++)
-        zero[j] = ((const vector *)zeros)[j0 + j];
+        zero[j] = values->zeros[j0 + j];
+#if KG_SCALED_ROUNDS
+    vector scale[KG_PARTS];
+    for (int j = 0; j < some; j++)
+        scale[j] = values->scales[j0 + j];
+#endif
     for (int r = 0; r < high; r++)
         for (int j = 0; j < some; j++)
             sum[r * some + j] = fresh ? (vector){0} : ((const vector *)sums)[r * KG_PARTS + j0 + j];
@@ -22,7 +28,14 @@ KG_INLINE void add_parts(const int high, const int j0, const int some, const boo
         if (j0 == 0)
             fetch_ahead(data + byte_of(at + KG_CHUNK * step));
         for (int j = 0; j < some; j++) {
-            const vector element = parts_of(all, upper, j0 + j) - zero[j];
+            vector element = parts_of(all, upper, j0 + j) - zero[j];
+#if KG_SCALED_ROUNDS
+            element *= scale[j];
+#if KG_SCALED_OFFSET
+            element += values->offsets[j0 + j];
+#endif
+            element = rounded(element);
+#endif
             for (int r = 0; r < high; r++)
                 sum[r * some + j] += x[k * high + r] * element;
         }
@@ -34,13 +47,13 @@ KG_INLINE void add_parts(const int high, const int j0, const int some, const boo
 }
 
 KG_INLINE void add_strip(const int high, const bool crooked, int64_t kn, const uint8_t *data,
-                         int64_t at, int64_t step, const KG_REAL *x, const KG_REAL *zeros,
-                         bool fresh, KG_REAL *sums)
+                         int64_t at, int64_t step, const KG_REAL *x,
+                         const struct strip_values *values, bool fresh, KG_REAL *sums)
 {
     const int some = least(KG_PARTS, KG_SCALED_TILE / high);
 #pragma GCC unroll 8
     for (int j = 0; j < KG_PARTS; j += some)
-        add_parts(high, j, some, crooked, kn, data, at, step, x, zeros, fresh, sums);
+        add_parts(high, j, some, crooked, kn, data, at, step, x, values, fresh, sums);
 }
 
 KG_INLINE void add_chunk(const int high, const bool crooked, const struct strips *s, int64_t k,
@@ -49,13 +62,16 @@ KG_INLINE void add_chunk(const int high, const bool crooked, const struct strips
     const KG_REAL *x = s->x + k * high;
     const int64_t whole = strips_in_place(s);
     int64_t at = s->first + k * s->k;
-    for (int64_t i = 0; i < whole; i++, at += KG_STRIP)
-        add_strip(high, crooked, kn, s->data, at, s->k, x, s->zeros + i * KG_STRIP, fresh,
+    for (int64_t i = 0; i < whole; i++, at += KG_STRIP) {
+        const struct strip_values values = values_of(s, i);
+        add_strip(high, crooked, kn, s->data, at, s->k, x, &values, fresh,
                   s->sums + i * high * KG_STRIP);
+    }
     for (int64_t i = whole; i < s->count; i++) {
+        const struct strip_values values = values_of(s, i);
         uint8_t copy[KG_CHUNK * KG_STRIP_BYTES];
         copy_steps(s, i, k, kn, copy);
-        add_strip(high, false, kn, copy, 0, KG_STRIP, x, s->zeros + i * KG_STRIP, fresh,
+        add_strip(high, false, kn, copy, 0, KG_STRIP, x, &values, fresh,
                   s->sums + i * high * KG_STRIP);
     }
 }
@@ -84,7 +100,8 @@ KG_APART void add_chunk_4(const struct strips *s, int64_t k, int64_t kn, bool fr
         add_chunk(4, false, s, k, kn, fresh);
 }
 
-// `rows`: sums of the rows for the k with the same scales.
+// `rows`: sums of the rows for the k with the same scales. Sums of elements that are rounded are as
+// they should be.
 static void scale_sums(const int high, const struct strips *s, const KG_REAL *rows, bool fresh)
 {
     (void)rows;
@@ -94,8 +111,10 @@ static void scale_sums(const int high, const struct strips *s, const KG_REAL *ro
             const vector *scale = (const vector *)(s->scales + i * KG_STRIP);
             vector *to = (vector *)(s->scaled + (i * high + r) * KG_STRIP);
             for (int j = 0; j < KG_PARTS; j++) {
-                vector sum = from[j] * scale[j];
-#if KG_SCALED_OFFSET
+                vector sum = from[j];
+                if (!KG_SCALED_ROUNDS)
+                    sum *= scale[j];
+#if KG_SCALED_OFFSET && !KG_SCALED_ROUNDS
                 sum += rows[r] * ((const vector *)(s->offsets + i * KG_STRIP))[j];
 #endif
                 if (!fresh)
@@ -169,7 +188,7 @@ static void run_strips(const struct job *job, const struct strips *s, int high, 
         for (int64_t at = k; at < end; at += KG_CHUNK)
             add_steps(s, high, at, least(KG_CHUNK, end - at), at == k);
         KG_REAL rows[KG_SCALED_HIGH] = {0};
-        for (int64_t at = KG_SCALED_OFFSET ? k : end; at < end; at++)
+        for (int64_t at = KG_SCALED_OFFSET && !KG_SCALED_ROUNDS ? k : end; at < end; at++)
             for (int r = 0; r < high; r++)
                 rows[r] += s->x[at * high + r];
         scale_sums(high, s, rows, k == 0);

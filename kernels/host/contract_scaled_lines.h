@@ -114,8 +114,10 @@ KG_INLINE void add_line(const int high, const struct lines *l, int64_t i, const 
                         vector (*totals)[KG_SCALED_HIGH])
 {
     const int columns = columns_at_once(high, false);
-    vector zero[KG_LINE_COLUMNS], sums[KG_LINE_COLUMNS][KG_SCALED_HIGH];
+    vector zero[KG_LINE_COLUMNS], scale[KG_LINE_COLUMNS];
+    vector sums[KG_LINE_COLUMNS][KG_SCALED_HIGH];
     for (int c = 0; c < columns; c++) {
+        scale[c] = (vector)word_values(l, l->line[c].scales, i);
         zero[c] = (vector){0} + (KG_REAL)(KG_SCALED_LEAST_ZERO + KG_SCALED_BIAS);
         if (!KG_SCALED_FIXED)
             zero[c] = (vector)word_values(l, l->line[c].zeros, i);
@@ -125,15 +127,21 @@ KG_INLINE void add_line(const int high, const struct lines *l, int64_t i, const 
     for (int j = 0; j < KG_PARTS; j++) {
         const vector *x = (const vector *)l->x + i * KG_PARTS + j;
         for (int c = 0; c < columns; c++) {
-            const vector element =
+            vector element =
                 parts_of(all[c], all[c] >> KG_UPPER_SHIFT, j) - (zero[c] + part_exponent(j));
+#if KG_SCALED_ROUNDS
+            element = rounded(element * scale[c]);
+#endif
             for (int r = 0; r < high; r++)
                 sums[c][r] += element * x[r * l->strips * KG_PARTS];
         }
     }
     for (int c = 0; c < columns; c++)
-        for (int r = 0; r < high; r++)
-            totals[c][r] += sums[c][r] * (vector)word_values(l, l->line[c].scales, i);
+        for (int r = 0; r < high; r++) {
+            if (!KG_SCALED_ROUNDS)
+                sums[c][r] *= scale[c];
+            totals[c][r] += sums[c][r];
+        }
 }
 
 #if KG_SCALED_DOTS

@@ -13,16 +13,12 @@ KG_INLINE void fill_strip(const bool crooked, const struct strips *s, int64_t i,
                           int64_t end, const uint8_t *data, int64_t at, int64_t step, int64_t kn,
                           KG_REAL *panels)
 {
-    const vector *zero = (const vector *)(s->zeros + i * KG_STRIP);
-    const vector *scale = (const vector *)(s->scales + i * KG_STRIP);
-#if KG_SCALED_OFFSET
-    const vector *offset = (const vector *)(s->offsets + i * KG_STRIP);
-#endif
+    const struct strip_values values = values_of(s, i);
     vector zeros[KG_PARTS], scales[KG_PARTS];
     KG_REAL *to[KG_PARTS];
     for (int j = 0; j < KG_PARTS; j++) {
-        zeros[j] = zero[j];
-        scales[j] = scale[j];
+        zeros[j] = values.zeros[j];
+        scales[j] = values.scales[j];
         to[j] = panel_vector(panels, kn, i * KG_PARTS + j);
     }
     for (; k < end; k++, at += step) {
@@ -31,7 +27,10 @@ KG_INLINE void fill_strip(const bool crooked, const struct strips *s, int64_t i,
         for (int j = 0; j < KG_PARTS; j++) {
             vector element = (parts_of(all, upper, j) - zeros[j]) * scales[j];
 #if KG_SCALED_OFFSET
-            element += offset[j];
+            element += values.offsets[j];
+#endif
+#if KG_SCALED_ROUNDS
+            element = rounded(element);
 #endif
             *(vector *)(to[j] + k * KG_COLUMNS) = element;
         }

@@ -2,7 +2,8 @@
 // (element - zero) * scale + offset, where zeros, scales and offsets stay the same for KG_GROUP
 // steps of k (0: for all), and elements are adjacent along n; or, if KG_SCALED_PACKED, lie in the
 // panels of docs/packed.md. There are offsets if KG_SCALED_OFFSET is not 0; -1: they are
-// subtracted. For contract_scaled.h and contract_scaled_panels.h.
+// subtracted. If KG_SCALED_ROUNDS is not 0, B(n, k) is rounded to that dtype of 16 bits. For
+// contract_scaled.h and contract_scaled_panels.h.
 //
 // A vector of words has the elements of a strip of columns: part j of word i, a nibble or a byte,
 // is column KG_PARTS i + j. With the exponent of 2^(23 - shift) above it, a part of a word is a
@@ -12,8 +13,8 @@
 // Whether contract_scaled_dots.h is there: a table of 32 entries has all differences to a zero. It
 // is one for all columns if the zero is a number.
 #define KG_SCALED_FIXED (KG_SCALED_LEAST_ZERO == KG_SCALED_GREATEST_ZERO)
-#if KG_SCALED_BITS == 4 && KG_SCALED_TERMS > 0 && KG_LANES == 16 && KG_GROUP % 2 == 0 &&           \
-    defined(__AVX512BF16__) && defined(__AVX512BW__) &&                                            \
+#if KG_SCALED_BITS == 4 && !KG_SCALED_ROUNDS && KG_SCALED_TERMS > 0 && KG_LANES == 16 &&           \
+    KG_GROUP % 2 == 0 && defined(__AVX512BF16__) && defined(__AVX512BW__) &&                       \
     KG_SCALED_GREATEST_ZERO - (KG_SCALED_LEAST_ZERO) <= 16 && KG_SCALED_GREATEST_ZERO < 100 &&     \
     KG_SCALED_LEAST_ZERO > -100
 #define KG_SCALED_DOTS 1
@@ -90,6 +91,28 @@ KG_INLINE vector parts_of(word_vector all, word_vector upper, int j)
     return (vector)(((j < KG_LOW_PARTS ? all : upper) & (bits << part_shift(j))) ^
                     (exponent | sign));
 }
+
+#if KG_SCALED_ROUNDS
+// To the nearest number of 16 bits, ties to even.
+KG_INLINE vector rounded(vector x)
+{
+#if KG_SCALED_ROUNDS == KG_BF16
+    const word_vector bits = (word_vector)x, is_nan = (word_vector)(x != x);
+    const word_vector near = (bits + 0x7fff + (bits >> 16 & 1)) & 0xffff0000;
+    return (vector)((bits & is_nan) | (near & ~is_nan));
+#elif KG_LANES == 16 && defined(__AVX512F__)
+    typedef int16_t halves __attribute__((vector_size(32)));
+    const halves near = __builtin_ia32_vcvtps2ph512_mask(x, 0, (halves){0}, 0xffff);
+    return (vector)__builtin_ia32_vcvtph2ps512_mask(near, (vector){0}, 0xffff, 4);
+#elif KG_LANES == 8 && defined(__F16C__)
+    return (vector)__builtin_ia32_vcvtph2ps256(__builtin_ia32_vcvtps2ph256(x, 0));
+#else
+    for (int i = 0; i < KG_LANES; i++)
+        x[i] = kg_unpack_f16(kg_pack_f16(x[i]));
+    return x;
+#endif
+}
+#endif
 
 // Where the byte of an element is, from the first one on.
 KG_INLINE int64_t byte_of(int64_t element)
@@ -220,6 +243,18 @@ KG_APART void copy_panels(const struct strips *s, int64_t i, int64_t k, int64_t 
     }
 }
 #endif
+
+// Zeros, scales and offsets of strip `i`, a vector for each part of its words.
+struct strip_values {
+    const vector *zeros, *scales, *offsets;
+};
+
+KG_INLINE struct strip_values values_of(const struct strips *s, int64_t i)
+{
+    return (struct strip_values){(const vector *)(s->zeros + i * KG_STRIP),
+                                 (const vector *)(s->scales + i * KG_STRIP),
+                                 (const vector *)(s->offsets + i * KG_STRIP)};
+}
 
 // Strips that are read where they lie; the others are copied.
 KG_INLINE int64_t strips_in_place(const struct strips *s)

@@ -127,6 +127,30 @@
     "tile_m=" rows " tile_n=" columns " strips=" strips " warps=" warps " stages=" stages          \
     " split_k=" split_k " swap=" swap " maxnreg=0"
 
+// Weights that are rounded to 16 bits once they are scaled: with zero points, unless they are of
+// either sign, an offset, scales of f32, scales by column; adjacent along K; chosen by the batch.
+#define ROUNDED_OF(dtype, rest, formula)                                                           \
+    "op rounded(x: T[M, K], w: " dtype "[K, N], " rest ") -> (y: T[M, N]) where T in f16 bf16\n"   \
+    "{ y[m, n] = sum(k) x[m, k] * cast(T, " formula ") }\n"
+#define ROUNDED(dtype, run)                                                                        \
+    ROUNDED_OF(dtype, "s: T[ceil(K/" run "), N], z: u4[ceil(K/" run "), N]",                       \
+               "(w[k, n] - z[k/" run ", n]) * s[k/" run ", n]")
+#define ROUNDED_OFFSET(dtype, run)                                                                 \
+    ROUNDED_OF(dtype, "s: T[ceil(K/" run "), N], o: T[ceil(K/" run "), N]",                        \
+               "w[k, n] * s[k/" run ", n] - o[k/" run ", n]")
+#define ROUNDED_FLOATS(dtype, run)                                                                 \
+    ROUNDED_OF(dtype, "s: f32[ceil(K/" run "), N], t: T[N]",                                       \
+               "(w[k, n] - 3) * s[k/" run ", n] * t[n]")
+#define ROUNDED_COLUMN(dtype) ROUNDED_OF(dtype, "s: T[N]", "w[k, n] * s[n]")
+#define ROUNDED_LINES(dtype, run)                                                                  \
+    "op rounded(x: T[M, K], w: " dtype "[N, K], s: T[N, ceil(K/" run ")]) -> (y: T[M, N])\n"       \
+    "where T in f16 bf16\n"                                                                        \
+    "{ y[m, n] = sum(k) x[m, k] * cast(T, w[n, k] * s[n, k/" run "]) }\n"
+#define ROUNDED_EXPERTS(run)                                                                       \
+    "op rounded(x: T[B, M, K], e: i32[B], w: packed u4[E, K, N], s: T[E, ceil(K/" run "), N])\n"   \
+    " -> (y: T[B, M, N]) where T in f16 bf16\n"                                                    \
+    "{ y[b, m, n] = sum(k) x[b, m, k] * cast(T, (w[e[b], k, n] - 8) * s[e[b], k/" run ", n]) }\n"
+
 // Matrices of weights that the batch chooses by an index, as experts are: with zero points, a float
 // offset, scales by column or by an index of their own, adjacent along K, the transposed product;
 // and several for each row.

@@ -88,6 +88,10 @@ void kg_contract_define_scaled(const struct kg_contract_writer *writer,
                      !scaled->offset            ? 0
                      : scaled->offset_subtracts ? -1
                                                 : 1);
+        kg_emit_line(text, 0, "#define KG_SCALED_ROUNDS %s",
+                     scaled->rounds == KG_F16    ? "KG_F16"
+                     : scaled->rounds == KG_BF16 ? "KG_BF16"
+                                                 : "0");
         kg_emit_line(text, 0, "#define KG_SCALED_LEAST_ZERO %lld", (long long)scaled->least_zero);
         kg_emit_line(text, 0, "#define KG_SCALED_GREATEST_ZERO %lld",
                      (long long)scaled->greatest_zero);

@@ -207,25 +207,42 @@ static bool read_sum(const struct kg_contract *contract, int operand, const stru
     return false;
 }
 
+// Reads a factor that casts such a product or sum to a dtype of 16 bits.
+static bool read_rounded(const struct kg_contract *contract, int operand,
+                         const struct kg_expr *expr, int axis, struct kg_scaled_operand *scaled)
+{
+    if (expr->kind != KG_EXPR_CAST || !kg_dtype_is_half(expr->cast.dtype) ||
+        (!read_product(contract, operand, expr->arguments[0], axis, scaled) &&
+         !read_sum(contract, operand, expr->arguments[0], axis, scaled)))
+        return false;
+    scaled->rounds = expr->cast.dtype;
+    return true;
+}
+
 bool kg_scaled_operand_read(const struct kg_contract *contract, int operand,
                             struct kg_scaled_operand *scaled, struct kg_text *reason)
 {
     const struct kg_contract_operand *factors = &contract->operands[operand];
-    *scaled = (struct kg_scaled_operand){0};
+    *scaled = (struct kg_scaled_operand){.rounds = KG_F32};
     if (contract->type != KG_TYPE_F32 || contract->axis_count[KG_CONTRACT_K] != 1)
         return refuse(reason, "it is not a sum of floats along one axis");
     int axis = contract->axes[KG_CONTRACT_K][0];
     if (!kg_axes_from_zero(contract->nest->axes[axis]))
         return refuse(reason, "the sum does not begin at 0");
+    int outer = 0;
     for (int i = 0; i < factors->count; i++) {
         const struct kg_contract_factor *factor = &factors->factors[i];
         bool reads = !scaled->element && !factor->divides &&
-                     read_sum(contract, operand, factor->expr, axis, scaled);
+                     (read_sum(contract, operand, factor->expr, axis, scaled) ||
+                      read_rounded(contract, operand, factor->expr, axis, scaled));
         if (!reads && !add_scale(scaled, *factor, true))
             return refuse(reason, "an operand has too many factors");
+        outer += !reads;
     }
     if (!scaled->element)
         return refuse(reason, "no operand has elements of 4 or 8 bits, less an integer");
+    if (scaled->rounds != KG_F32 && outer > 0)
+        return refuse(reason, "what is rounded to 16 bits is then scaled again");
     scaled->is_packed = is_packed(contract, operand, scaled->element);
     for (int i = 0; i < scaled->scale_count; i++)
         scaled->group = common_divisor(scaled->group, run_of(scaled->scales[i].expr, axis));

@@ -1,6 +1,7 @@
 // An operand of a product whose elements have few bits, as weights are quantised:
 // ((element - zero + zero) * scale + offset) * scale, where zeros, scales and the offset are the
-// same for runs of K steps. There are zeros only for elements that are integers.
+// same for runs of K steps. There are zeros only for elements that are integers. All of it may be
+// rounded to 16 bits by a cast.
 
 #ifndef KG_GEN_SCALED_OPERAND_H
 #define KG_GEN_SCALED_OPERAND_H
@@ -26,7 +27,8 @@ struct kg_scaled_operand {
     bool outside[KG_CONTRACT_FACTORS]; // the scale multiplies the offset, too
     const struct kg_expr *offset;      // a float that is added, or NULL
     bool offset_subtracts;             // else it is added
-    int64_t group; // K steps of a run; 0: zeros, scales and the offset do not depend on K
+    int64_t group;        // K steps of a run; 0: zeros, scales and the offset do not depend on K
+    enum kg_dtype rounds; // f16 or bf16, to which elements are cast once they are scaled; else f32
 };
 
 // Reads operand 0 (A) or 1 (B) as such. If it is not one, returns false and says why in `reason`,

@@ -10,6 +10,16 @@ static enum kg_dtype plain_dtype(const struct kg_contract_operand *operand)
     return kg_emit_tensor_dtype(operand->factors[0].expr->tensor);
 }
 
+// The dtype of 16 bits to which an operand is cast; KG_DTYPE_COUNT: it is not.
+static enum kg_dtype rounded_dtype(const struct kg_contract_operand *operand)
+{
+    const struct kg_expr *expr = operand->factors[0].expr;
+    if (operand->count != 1 || operand->factors[0].divides || expr->kind != KG_EXPR_CAST ||
+        !kg_dtype_is_half(expr->cast.dtype))
+        return KG_DTYPE_COUNT;
+    return expr->cast.dtype;
+}
+
 static bool is_wide(enum kg_dtype dtype)
 {
     return dtype < KG_DTYPE_COUNT && kg_dtypes[dtype].is_float && kg_dtypes[dtype].bits >= 16;
@@ -43,6 +53,14 @@ static const char *factors(struct kg_triton_kernel *kernel,
     return text ? text : "1.0";
 }
 
+// Whether an operand of such a dtype is multiplied as it lies in memory: if the other one has the
+// same elements, or becomes such.
+static bool is_native(enum kg_dtype own, const struct kg_contract_operand *opposite)
+{
+    enum kg_dtype dtype = plain_dtype(opposite);
+    return is_wide(own) && (own == dtype || is_exact(dtype) || own == rounded_dtype(opposite));
+}
+
 // The variable with the tile of an operand at the current axes: as it lies in memory if both
 // operands have the same elements, else computed. What is outside the operand is 0.
 static const char *write_operand(struct kg_triton_kernel *kernel,
@@ -52,8 +70,7 @@ static const char *write_operand(struct kg_triton_kernel *kernel,
     const struct kg_contract_operand *operand = &product->contract.operands[side];
     enum kg_dtype own = plain_dtype(operand),
                   opposite = plain_dtype(&product->contract.operands[!side]);
-    bool native = is_wide(own) && (own == opposite || is_exact(opposite));
-    kernel->native = native;
+    kernel->native = is_native(own, &product->contract.operands[!side]);
     kernel->whole = product->integers;
     const char *value = product->integers
                             ? kg_triton_value(kernel, operand->factors[0].expr, KG_TYPE_I64)
@@ -63,7 +80,7 @@ static const char *write_operand(struct kg_triton_kernel *kernel,
         value = kg_triton_format(kernel, "tl.where(%s, %s, 0.0)", inside, value);
     if (is_byte(own) && (is_byte(opposite))) // float16 holds them exactly
         value = kg_triton_format(kernel, "%s.to(tl.float16)", value);
-    else if (is_exact(own) && is_wide(opposite) && other)
+    else if (other && is_wide(opposite) && (is_exact(own) || rounded_dtype(operand) == opposite))
         value = kg_triton_format(kernel, "%s.to(%s.dtype)", value, other);
     if (is_wide(own) || product->integers) // its name will do
         return value;
@@ -237,8 +254,8 @@ void kg_triton_product_bytes(struct kg_text *text, const struct kg_triton_host *
     const struct kg_contract_operand *operands = product->contract.operands;
     enum kg_dtype own[2] = {plain_dtype(&operands[0]), plain_dtype(&operands[1])};
     for (int side = 0; side < 2; side++) {
-        bool other = own[!side] == own[side] || is_exact(own[!side]) || product->scaled == !side;
-        if (is_wide(own[side]) && other) {
+        if (is_native(own[side], &operands[!side]) ||
+            (is_wide(own[side]) && product->scaled == !side)) {
             const struct kg_tensor *tensor = operands[side].factors[0].expr->tensor;
             kg_text_format(text, "%s.element_size()", host->tensors[tensor->id]);
             return;
@@ -273,7 +290,8 @@ void kg_triton_product_find_scaled(struct kg_triton_product *product)
         if (other->count != 1 || !is_wide(dtype) || kg_dtypes[dtype].bits != 16 ||
             plain_dtype(&product->contract.operands[side]) != KG_DTYPE_COUNT ||
             !kg_scaled_operand_read(&product->contract, side, &scale, NULL) ||
-            (scale.group > 0 && block_of(scale.group) < SHORTEST) || !is_held(&scale, dtype))
+            scale.rounds != KG_F32 || (scale.group > 0 && block_of(scale.group) < SHORTEST) ||
+            !is_held(&scale, dtype))
             continue;
         product->scaled = side;
         product->scale = scale;

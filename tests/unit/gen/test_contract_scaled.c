@@ -258,6 +258,42 @@ static void test_packed(void)
     CHECK(!has_path(packed, true));
 }
 
+// Elements that are rounded to 16 bits once they are scaled: with vectors of every width, packed,
+// with an offset, adjacent along k.
+static const char rounds[] =
+    "op rounds(x: T[M, K], w: u4[K, N], s: T[ceil(K/G), N], z: u4[ceil(K/G), N]) -> (y: T[M, N])\n"
+    "param G = 48\nwhere T in f16 bf16\n"
+    "{ y[m, n] = sum(k) x[m, k] * cast(T, (w[k, n] - z[k/G, n]) * s[k/G, n]) }";
+static const char rounds_packed[] =
+    "op rounds(x: T[M, K], w: packed i4[K, N], s: f32[ceil(K/G), N], o: T[N]) -> (y: f32[M, N])\n"
+    "param G = 64\nwhere T in f16 bf16\n"
+    "{ y[m, n] = sum(k) x[m, k] * cast(T, w[k, n] * s[k/G, n] - o[n]) }";
+static const char rounds_lines[] =
+    "op rounds(x: T[M, K], w: i8[N, K], s: T[N, ceil(K/G)]) -> (y: T[M, N])\n"
+    "param G = 32\nwhere T in f16 bf16\n"
+    "{ y[m, n] = sum(k) x[m, k] * cast(T, w[n, k] * s[n, k/G]) }";
+
+static void test_rounded(void)
+{
+    static const char *const two_sizes[] = {"M=3 N=391 K=200", "M=33 N=265 K=100", NULL};
+    static const int widths[] = {16, 32, 64};
+    const int usual = bench.device->facts.vector_bytes;
+    for (int i = 0; i < 3; i++) {
+        bench.device->facts.vector_bytes = widths[i];
+        bench_op(&bench, "contract", rounds, i % 2 ? "bf16" : "f16", two_sizes, 61);
+        bench_op(&bench, "contract", rounds_packed, i % 2 ? "f16" : "bf16", two_sizes, 62);
+    }
+    bench.device->facts.vector_bytes = usual;
+    bench_op(&bench, "contract", rounds_lines, "bf16", few_line_sizes, 63);
+    CHECK(has_path(rounds, false));
+    CHECK(has_path(rounds_packed, false));
+    CHECK(has_path(rounds_lines, false));
+    // What is rounded and then scaled again.
+    CHECK(!has_path("op twice(x: f16[M, K], w: u4[K, N], s: f16[N]) -> (y: f32[M, N])\n"
+                    "{ y[m, n] = sum(k) x[m, k] * (cast(f16, w[k, n] * s[n]) * s[n]) }",
+                    false));
+}
+
 static void test_choice(void)
 {
     CHECK(has_path(zero, false));
@@ -300,6 +336,7 @@ int main(void)
     test_formulas();
     test_chosen();
     test_packed();
+    test_rounded();
     test_lines();
     test_bytes();
     test_offsets();

@@ -65,6 +65,15 @@ static const char definitions[] =
     "op panels(x: T[M, K], w: packed u4[K, N], s: T[ceil(K/128), N], z: u4[ceil(K/128), N])\n"
     " -> (y: T[M, N]) " TYPES
     "{ y[m, n] = sum(k) x[m, k] * ((w[k, n] - z[k/128, n]) * s[k/128, n]) }\n"
+    "op rounded(x: T[M, K], w: u4[K, N], s: T[ceil(K/G), N], z: u4[ceil(K/G), N])\n"
+    " -> (y: T[M, N])\nparam G = 128\n" TYPES
+    "{ y[m, n] = sum(k) x[m, k] * cast(T, (w[k, n] - z[k/G, n]) * s[k/G, n]) }\n"
+    "op rounded_panels(x: T[M, K], w: packed i4[K, N], s: T[ceil(K/32), N]) -> (y: T[M, N])\n" TYPES
+    "{ y[m, n] = sum(k) x[m, k] * cast(T, w[k, n] * s[k/32, n]) }\n"
+    "op rounded_lines(x: T[M, K], w: i8[N, K], s: f32[N], o: T[N]) -> (y: T[M, N])\n" TYPES
+    "{ y[m, n] = sum(k) x[m, k] * cast(T, w[n, k] * s[n] + o[n]) }\n"
+    "op rounded_otherwise(x: f16[M, K], w: u4[K, N], s: f16[N]) -> (y: T[M, N]) " TYPES
+    "{ y[m, n] = sum(k) x[m, k] * cast(bf16, w[k, n] * s[n]) }\n"
     "op plain(x: T[M, K], w: T[K, N]) -> (y: T[M, N]) " TYPES
     "{ y[m, n] = sum(k) x[m, k] * w[k, n] }\n";
 
@@ -120,6 +129,9 @@ static void what_is_refused(void)
                     "this form needs tensor cores of sm_80 or newer");
     check_reason_on("sm_80", definitions, "offset", LARGE,
                     "tile_m=8 tile_n=128 tile_k=64 words=2 warps=4", "");
+    check_reason_on("sm_80", definitions, "rounded_otherwise", LARGE, SMALL_TILE,
+                    "weights are rounded to another type than that of the other operand");
+    check_reason_on("sm_80", definitions, "rounded", LARGE, SMALL_TILE, "");
     check_reason_on("sm_89", definitions, "bytes", LARGE " E=f8e4m3", SMALL_TILE, "");
     check_reason_on("sm_80", definitions, "bytes", LARGE " E=f8e4m3", SMALL_TILE,
                     "before sm_89, no instruction converts f8e4m3");
@@ -311,6 +323,10 @@ static void what_the_rule_takes(void)
     check_rule("byte_zeros", "M=1000 N=4104 K=4096 T=f16 E=u8", &kg_cuda_contract_scaled_wgmma);
     check_rule("lines", "M=16 N=28672 K=4096 T=f16 E=u4", &kg_cuda_contract_scaled_wgmma);
     check_rule("float_lines", "M=64 N=4096 K=4096 T=bf16 E=f8e4m3", &kg_cuda_contract_scaled_wgmma);
+    check_rule("rounded", "M=16 N=28672 K=4096 T=f16", &kg_cuda_contract_scaled_wgmma);
+    check_rule("rounded", "M=1024 N=4096 K=4096 T=bf16", &kg_cuda_contract_scaled_wgmma);
+    check_rule("rounded_panels", "M=1 N=28672 K=4096 T=f16", &kg_cuda_contract_packed);
+    check_rule("rounded_lines", "M=64 N=4096 K=4096 T=bf16", &kg_cuda_contract_scaled_wgmma);
     check_rule("bytes", "M=0 N=4096 K=4096 T=f16 E=i8", NULL);
     check_rule("experts", "B=8 M=64 N=4096 K=4096 E=8 T=f16", &kg_cuda_contract_scaled_wgmma);
     check_rule("experts", "B=64 M=1 N=4096 K=4096 E=64 T=bf16", &kg_cuda_contract_scaled_wgmma);
@@ -376,6 +392,11 @@ static const struct {
      30},
     {"panels", "M=512 N=4096 K=4096 T=f16", "tile_m=128 tile_n=256 stages=8", 30},
     {"panels", "M=64 N=4096 K=4096 T=bf16", "tile_m=64 tile_n=256 stages=8", 30},
+    {"rounded", "M=512 N=4096 K=4096 T=f16", "tile_m=128 tile_n=256 stages=8", 26},
+    {"rounded", "M=512 N=4096 K=4096 T=bf16", "tile_m=128 tile_n=256 stages=8", 30},
+    {"rounded", "M=1 N=4096 K=4096 T=f16", "tile_m=8 tile_n=256 stages=10", 30},
+    {"rounded_panels", "M=512 N=4096 K=4096 T=f16", "tile_m=128 tile_n=256 stages=8", 26},
+    {"rounded_lines", "M=512 N=4096 K=4096 T=bf16", "tile_m=128 tile_n=256 stages=5", 64},
     {"byte_zeros", "M=512 N=4096 K=4096 T=f16 E=u8", "tile_m=64 tile_n=256 stages=6", 60},
     {"byte_zeros", "M=512 N=4096 K=4096 T=bf16 E=i8", "tile_m=128 tile_n=256 stages=4", 86},
 };

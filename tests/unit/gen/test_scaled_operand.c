@@ -140,4 +140,48 @@ static void what_the_batch_chooses(void)
     }
 }
 
-TEST_MAIN(what_is_recognised, what_the_batch_chooses)
+// Elements that are rounded once they are scaled: to which dtype, and with how many scales.
+static void what_is_rounded(void)
+{
+    static const struct {
+        const char *formula;
+        enum kg_dtype rounds; // KG_DTYPE_COUNT: not recognised
+        int64_t group;
+        int scales, offset;
+    } cases[] = {
+        {"cast(f16, (w[k, n] - 8) * s[k/G, n])", KG_F16, 64, 1, 0},
+        {"cast(bf16, w[k, n] * s[k/G, n] * c[n] + o[k/128, n])", KG_BF16, 64, 2, 1},
+        {"cast(f16, i[k, n] / c[n] - o[k/G, n])", KG_F16, 64, 1, -1},
+        {"cast(f16, cast(f16, w[k, n] - 8) * c[n])", KG_F16, 0, 1, 0},
+        {"(cast(f16, w[k, n] - 8) * c[n])", KG_F32, 0, 1, 0}, // no number changes by that cast
+        {"cast(f32, w[k, n] * c[n])", KG_F32, 0, 1, 0},
+        {"(cast(f16, w[k, n] * c[n]) * c[n])", KG_DTYPE_COUNT, 0, 0, 0},
+        {"cast(f16, cast(bf16, w[k, n] * c[n]))", KG_DTYPE_COUNT, 0, 0, 0},
+        {"cast(f16, s[k/G, n] * c[n])", KG_DTYPE_COUNT, 0, 0, 0},
+        {"cast(f16, exp(w[k, n] * c[n]))", KG_DTYPE_COUNT, 0, 0, 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct made made = product_with(cases[i].formula);
+        CHECK_STATUS(made.status, KG_OK, &made.error);
+        if (made.status == KG_OK) {
+            const struct kg_group group = {made.problem, 0, 1};
+            struct kg_contract contract;
+            struct kg_scaled_operand scaled = {0};
+            CHECK(kg_contract_read(&group, &contract, NULL));
+            bool found = kg_scaled_operand_read(&contract, 1, &scaled, NULL);
+            int offset = !scaled.offset ? 0 : scaled.offset_subtracts ? -1 : 1;
+            bool fine =
+                !found ? cases[i].rounds == KG_DTYPE_COUNT
+                       : scaled.rounds == cases[i].rounds && scaled.group == cases[i].group &&
+                             scaled.scale_count == cases[i].scales && offset == cases[i].offset;
+            CHECK(fine);
+            if (!fine)
+                fprintf(stderr, "%s: %s, %s, group %lld, %d scales\n", cases[i].formula,
+                        found ? "found" : "not found", kg_dtypes[scaled.rounds].name,
+                        (long long)scaled.group, scaled.scale_count);
+        }
+        unmake(&made);
+    }
+}
+
+TEST_MAIN(what_is_recognised, what_is_rounded, what_the_batch_chooses)

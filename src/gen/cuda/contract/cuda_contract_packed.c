@@ -61,11 +61,12 @@ static int64_t shared_bytes(const struct kg_cuda_contract_plan *plan)
 static int registers_of(const struct kg_cuda_contract_plan *plan)
 {
     enum { OTHERS = 40, OF_SUM = 4, OF_ROWS = 4, OF_STRIP = 6 };
-    const struct kg_scaled_operand *scaled = kg_cuda_scaled_operand(plan);
+    bool rounds = kg_cuda_scaled_rounds(plan);
     int strips = plan->config.words, rows = (int)kg_ceil_div(plan->config.tile_m, LINES);
     int sums = strips * rows * OF_SUM;
-    return sums * (scaled->group > 0 ? 2 : 1) + strips * OF_STRIP + rows * OF_ROWS +
-           (scaled->offset ? rows * OF_SUM + 2 : 0) + OTHERS;
+    bool adds_runs = kg_cuda_scaled_operand(plan)->group > 0 && !rounds;
+    return sums * (adds_runs ? 2 : 1) + strips * (rounds ? OF_STRIP + 2 : OF_STRIP) +
+           rows * OF_ROWS + (kg_cuda_scaled_sums_rows(plan) ? rows * OF_SUM + 2 : 0) + OTHERS;
 }
 
 static int blocks_per_sm(const struct kg_cuda_contract_plan *plan)
@@ -185,8 +186,9 @@ static double round_seconds(const struct kg_cuda_contract_plan *plan, double blo
     double along = ceil(panels / config->warps), warps = warps_of(plan);
     double tiles = (double)kg_ceil_div(config->tile_m, LINES); // of rows
     double runs = kg_cuda_scaled_operand(plan)->group > 0 ? runs_of(plan) - 1 : 0;
+    double of_run = kg_cuda_scaled_rounds(plan) ? 0 : measured.of_run;
     double of_panel = measured.panel * kg_cuda_scaled_conversion(plan) + measured.rows * tiles +
-                      runs * (measured.run + measured.of_run * tiles);
+                      runs * (measured.run + of_run * tiles);
     double alone = (measured.own + measured.beside * config->words * of_panel) / clock;
     double waited = along * fmax(measured.latency / (config->stages - 1), alone);
     double issued =
@@ -345,7 +347,8 @@ static const struct kg_cuda_contract_form form = {
         },
     .skeletons = {"cuda/lanes.cuh", "cuda/tensor.cuh", "cuda/contract_mma_tile.cuh",
                   "cuda/contract_row8.cuh", "cuda/scaled_number.cuh", "cuda/scaled_bytes.cuh",
-                  "cuda/contract_scaled.cuh", "cuda/contract_packed.cuh"},
+                  "cuda/scaled_rounded.cuh", "cuda/contract_scaled.cuh",
+                  "cuda/contract_packed.cuh"},
     .takes = takes,
     .guess = guess,
     .valid = valid,

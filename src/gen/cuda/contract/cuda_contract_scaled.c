@@ -55,8 +55,9 @@ static int registers_of(const struct kg_cuda_contract_plan *plan)
     int words = plan->config.words, rows = plan->config.tile_m / LINES;
     int columns = lane_columns(plan), sums = columns / 2 * rows * 4;
     int offsets = scaled->offset ? columns + 4 * rows : 0;
-    return sums * (scaled->group > 0 ? 2 : 1) + columns * (scaled->zero_count > 0 ? 2 : 1) +
-           offsets + steps_ahead(plan) * (4 * words + 2 * rows) + OTHERS;
+    bool adds_runs = scaled->group > 0 && !kg_cuda_scaled_rounds(plan);
+    return sums * (adds_runs ? 2 : 1) + columns * (scaled->zero_count > 0 ? 2 : 1) + offsets +
+           steps_ahead(plan) * (4 * words + 2 * rows) + OTHERS;
 }
 
 static int blocks_per_sm(const struct kg_cuda_contract_plan *plan)
@@ -303,7 +304,7 @@ static const struct kg_cuda_contract_form form = {
         },
     .skeletons = {"cuda/lanes.cuh", "cuda/tensor.cuh", "cuda/contract_mma_tile.cuh",
                   "cuda/contract_row8.cuh", "cuda/scaled_number.cuh", "cuda/scaled_bytes.cuh",
-                  "cuda/contract_scaled.cuh"},
+                  "cuda/scaled_rounded.cuh", "cuda/contract_scaled.cuh"},
     .takes = takes,
     .guess = guess,
     .valid = valid,

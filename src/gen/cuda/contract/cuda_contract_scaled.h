@@ -15,6 +15,12 @@ const struct kg_scaled_operand *kg_cuda_scaled_operand(const struct kg_cuda_cont
 enum kg_dtype kg_cuda_scaled_dtype(const struct kg_cuda_contract_plan *plan);
 // Whether elements that are adjacent along K are adjacent in memory: the weights are lines, [N, K].
 bool kg_cuda_scaled_is_lines(const struct kg_cuda_contract_plan *plan);
+// Whether weights are rounded to 16 bits once they are scaled, so that their sums need no scales;
+// if so, whether scales have the type of the products; and whether sums of rows are needed, by
+// which offsets of weights that are not rounded are multiplied.
+bool kg_cuda_scaled_rounds(const struct kg_cuda_contract_plan *plan);
+bool kg_cuda_scaled_has_half_scales(const struct kg_cuda_contract_plan *plan);
+bool kg_cuda_scaled_sums_rows(const struct kg_cuda_contract_plan *plan);
 // Bits of an element of the weights, and how many a 32-bit word has.
 int kg_cuda_scaled_bits(const struct kg_cuda_contract_plan *plan);
 int kg_cuda_scaled_of_word(const struct kg_cuda_contract_plan *plan);

@@ -62,6 +62,33 @@ int kg_cuda_scaled_of_word(const struct kg_cuda_contract_plan *plan)
     return WORD / kg_cuda_scaled_bits(plan);
 }
 
+bool kg_cuda_scaled_rounds(const struct kg_cuda_contract_plan *plan)
+{
+    return kg_cuda_scaled_operand(plan)->rounds != KG_F32;
+}
+
+// Whether a value has the dtype to which weights are rounded.
+static bool is_rounded(const struct kg_cuda_contract_plan *plan, const struct kg_expr *expr)
+{
+    enum kg_dtype dtype = kg_cuda_scaled_operand(plan)->rounds;
+    return expr->kind == KG_EXPR_READ   ? !expr->pad && kg_emit_tensor_dtype(expr->tensor) == dtype
+           : expr->kind == KG_EXPR_CAST ? expr->cast.dtype == dtype
+                                        : false;
+}
+
+bool kg_cuda_scaled_has_half_scales(const struct kg_cuda_contract_plan *plan)
+{
+    const struct kg_scaled_operand *scaled = kg_cuda_scaled_operand(plan);
+    return scaled->scale_count == 1 && !scaled->scales[0].divides &&
+           is_rounded(plan, scaled->scales[0].expr) &&
+           (!scaled->offset || is_rounded(plan, scaled->offset));
+}
+
+bool kg_cuda_scaled_sums_rows(const struct kg_cuda_contract_plan *plan)
+{
+    return kg_cuda_scaled_operand(plan)->offset && !kg_cuda_scaled_rounds(plan);
+}
+
 static bool is_signed(enum kg_dtype dtype)
 {
     return dtype == KG_I4 || dtype == KG_I8;
@@ -155,6 +182,9 @@ static bool takes_weights(const struct kg_cuda_contract_plan *plan, struct kg_te
 {
     const struct kg_scaled_operand *scaled = kg_cuda_scaled_operand(plan);
     int64_t from = kg_cuda_scaled_bits(plan) == 8 ? middle_of(plan) : 0, limit = most_zero(plan);
+    if (scaled->rounds != KG_F32 && scaled->rounds != kg_cuda_scaled_dtype(plan))
+        return kg_cuda_contract_refuse(reason, "weights are rounded to another type than that of "
+                                               "the other operand");
     if (scaled->group > INT32_MAX / 2)
         return kg_cuda_contract_refuse(reason, "groups of more than 2^30 steps of the sum");
     if (scaled->group % STEP != 0)
@@ -461,7 +491,7 @@ void kg_cuda_scaled_emit_weights(struct kg_code *code, const struct kg_cuda_cont
                  scales != NULL, zeros != NULL,
                  scales && kg_emit_tensor_dtype(scales->tensor) == KG_F16, has_one_zero(plan));
     kg_code_line(code, "enum : bool { HAS_OFFSET = %d, ADJACENT_OFFSETS = %d };",
-                 kg_cuda_scaled_operand(plan)->offset != NULL, offsets != NULL);
+                 kg_cuda_scaled_sums_rows(plan), offsets != NULL);
     kg_code_line(code, "enum : int { ZERO_BITS = %d };", zero_bits);
     kg_code_line(code, "enum : uint32_t { ZERO_FLIP = %d, ZERO = %d };",
                  flips ? 1 << (zero_bits - 1) : 0,
@@ -518,20 +548,28 @@ static const struct number *number_of(const struct kg_cuda_contract_plan *plan)
 
 double kg_cuda_scaled_conversion(const struct kg_cuda_contract_plan *plan)
 {
+    const double halves = 0.3, floats = 1; // of two weights: a multiplication; six instructions
     const struct number *number = number_of(plan);
-    return kg_cuda_scaled_dtype(plan) == KG_F16 ? number->f16 : number->bf16;
+    return (kg_cuda_scaled_dtype(plan) == KG_F16 ? number->f16 : number->bf16) +
+           (!kg_cuda_scaled_rounds(plan)           ? 0
+            : kg_cuda_scaled_has_half_scales(plan) ? halves
+                                                   : floats);
 }
 
 void kg_cuda_scaled_number(struct kg_text *text, const struct kg_cuda_contract_plan *plan)
 {
     const struct number *number = number_of(plan);
-    bool has_bytes = kg_cuda_scaled_bits(plan) == 8;
+    bool has_bytes = kg_cuda_scaled_bits(plan) == 8, rounds = kg_cuda_scaled_rounds(plan);
+    kg_text_add(text, rounds ? "kg_rounded<" : "");
     kg_text_format(text, "%s_%s<%s", number->name, kg_dtypes[kg_cuda_scaled_dtype(plan)].name,
                    number->flag);
     if (!is_float(plan))
         kg_text_format(text, ", %s",
                        (has_bytes ? has_one_zero(plan) : has_small_zeros(plan)) ? "true" : "false");
     kg_text_add(text, ">");
+    if (rounds)
+        kg_text_format(text, ", %s, %s>", kg_cuda_scaled_has_half_scales(plan) ? "true" : "false",
+                       kg_cuda_scaled_operand(plan)->offset ? "true" : "false");
 }
 
 void kg_cuda_scaled_declare(struct kg_code *code, const struct kg_cuda_contract_plan *plan)

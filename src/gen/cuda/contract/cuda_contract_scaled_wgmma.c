@@ -33,11 +33,6 @@ bool kg_cuda_tall_stages_zeros(const struct kg_cuda_contract_plan *plan)
     return kg_cuda_tall_stages_scales(plan) && kg_cuda_scaled_zeros_of_runs(plan);
 }
 
-bool kg_cuda_tall_has_offset(const struct kg_cuda_contract_plan *plan)
-{
-    return kg_cuda_scaled_operand(plan)->offset != NULL;
-}
-
 bool kg_cuda_tall_stages_offsets(const struct kg_cuda_contract_plan *plan)
 {
     return kg_cuda_tall_stages_scales(plan) && kg_cuda_scaled_offsets_of_runs(plan);
@@ -64,10 +59,10 @@ static int runs_of_stage(const struct kg_cuda_contract_plan *plan)
 
 int kg_cuda_tall_pairs(const struct kg_cuda_contract_plan *plan)
 {
-    enum { FEW_ROWS = 32, FEW_OF_OFFSETS = 16 }; // accumulators and what runs need are registers
-    int few =
-        kg_cuda_tall_has_offset(plan) && kg_cuda_tall_has_runs(plan) ? FEW_OF_OFFSETS : FEW_ROWS;
-    return plan->config.tile_m <= few ? 2 : 1;
+    enum { FEW_ROWS = 32, FEWER = 16 }; // accumulators and what runs need are registers
+    bool fewer = kg_cuda_scaled_sums_rows(plan) ||
+                 (kg_cuda_scaled_rounds(plan) && !kg_cuda_scaled_has_half_scales(plan));
+    return plan->config.tile_m <= (fewer && kg_cuda_tall_has_runs(plan) ? FEWER : FEW_ROWS) ? 2 : 1;
 }
 
 int kg_cuda_tall_least_stages(const struct kg_cuda_contract_plan *plan)
@@ -104,7 +99,7 @@ int64_t kg_cuda_tall_shared_bytes(const struct kg_cuda_contract_plan *plan)
 {
     enum { BARRIERS = 16, SUM = 4 };
     int64_t exchange = (kg_cuda_tall_pairs(plan) - 1) * plan->config.tile_m * KG_TALL_COLUMNS * SUM;
-    if (kg_cuda_tall_has_offset(plan)) // sums of rows, of the runs of two stages
+    if (kg_cuda_scaled_sums_rows(plan)) // sums of rows, of the runs of two stages
         exchange += KG_TALL_CONSUMERS * kg_cuda_tall_pairs(plan) * 2 * plan->config.tile_m *
                     runs_of_stage(plan) * SUM;
     return KG_TALL_ROUND + plan->config.stages * (stage_bytes(plan) + BARRIERS) + exchange;
@@ -315,8 +310,9 @@ static const struct kg_cuda_contract_form form =
         .skeletons = {"cuda/lanes.cuh", "cuda/tensor_map.cuh", "cuda/tensor.cuh", "cuda/wgmma.cuh",
                       "cuda/contract_mma_tile.cuh", "cuda/contract_row8.cuh",
                       "cuda/contract_stream_k.cuh", "cuda/contract_partial.cuh",
-                      "cuda/scaled_number.cuh", "cuda/scaled_bytes.cuh", "cuda/contract_scaled.cuh",
-                      "cuda/contract_scaled_wgmma_feed.cuh", "cuda/contract_scaled_wgmma.cuh"},
+                      "cuda/scaled_number.cuh", "cuda/scaled_bytes.cuh", "cuda/scaled_rounded.cuh",
+                      "cuda/contract_scaled.cuh", "cuda/contract_scaled_wgmma_feed.cuh",
+                      "cuda/contract_scaled_wgmma.cuh"},
         .takes = kg_cuda_tall_takes,
         .guess = kg_cuda_tall_guess,
         .valid = valid,

@@ -24,6 +24,8 @@ static const struct {
     double run, run_row; // added for each run
     double offset_row;   // added for a row of each run, where there are offsets; not fitted
     double least;        // of a unit: a warp's conversion of its weights
+    double rounded_run;  // instead of `run` and `run_row` where weights are rounded
+    double rounded;      // of a unit: rounding them
     double scattered;    // factor where stream-K's blocks read from all places at once
     double least_scattered;
     double piece, partial; // of partial tiles: fixed, and bytes a second
@@ -31,8 +33,9 @@ static const struct {
     double pack, packed;   // of packing: fixed, and share of the bandwidth
     double words, copying; // factors of memory and of work where words of weights are copied
     double clock;          // at which this was measured
-} measured = {4.0e-6,  0.59,   0.40e-6, 6.9e-9, 0.091e-6, 0.92e-9, 2.5e-9, 0.56e-6, 1.04,
-              0.66e-6, 4.3e-6, 78e9,    0.03,   3e-6,     0.6,     1.3,    1.14,    1.98e9};
+} measured = {4.0e-6,  0.59,    0.40e-6, 6.9e-9, 0.091e-6, 0.92e-9, 2.5e-9,
+              0.56e-6, 0.05e-6, 0.06e-6, 1.04,   0.66e-6,  4.3e-6,  78e9,
+              0.03,    3e-6,    0.6,     1.3,    1.14,     1.98e9};
 
 enum { UNIT = 128 }; // K indices
 
@@ -47,10 +50,12 @@ static double unit_seconds(const struct kg_cuda_contract_plan *plan)
               : group % MEDIUM == 0        ? MEDIUM
                                            : SHORT;
     double runs = group > 0 ? (double)UNIT / run : 0;
-    double seconds = measured.stage + rows * measured.row;
+    bool rounds = kg_cuda_scaled_rounds(plan);
+    double seconds = measured.stage + rows * measured.row + (rounds ? measured.rounded : 0);
     double least = measured.least * kg_cuda_scaled_conversion(plan);
-    double of_row = measured.run_row + (kg_cuda_tall_has_offset(plan) ? measured.offset_row : 0);
-    seconds = (seconds > least ? seconds : least) + runs * (measured.run + rows * of_row);
+    double of_row = measured.run_row + (kg_cuda_scaled_sums_rows(plan) ? measured.offset_row : 0);
+    double of_run = rounds ? measured.rounded_run : measured.run + rows * of_row;
+    seconds = (seconds > least ? seconds : least) + runs * of_run;
     double clock = plan->facts->clock > 0 ? plan->facts->clock : measured.clock;
     return seconds * measured.clock / clock;
 }

@@ -31,7 +31,6 @@ enum { KG_TALL_PACK_THREADS = 256, KG_TALL_ANY_ROWS = 16, KG_TALL_ANY_WARPS = 4 
 // ---- The shape of a block ----
 
 bool kg_cuda_tall_has_runs(const struct kg_cuda_contract_plan *plan);
-bool kg_cuda_tall_has_offset(const struct kg_cuda_contract_plan *plan);
 // Whether scales, zero points and offsets come through the ring.
 bool kg_cuda_tall_stages_scales(const struct kg_cuda_contract_plan *plan);
 bool kg_cuda_tall_stages_zeros(const struct kg_cuda_contract_plan *plan);
