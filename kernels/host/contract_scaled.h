@@ -158,7 +158,7 @@ KG_APART void compute_strip(const struct job *job, const struct strips *s, int h
 // Adds a chunk of steps of k to the sums of all strips.
 KG_INLINE void add_steps(const struct strips *s, int high, int64_t k, int64_t kn, bool fresh)
 {
-#if KG_SCALED_DOTS
+#if KG_SCALED_DOTS && !KG_PANEL_DOTS
     if (s->dots) {
         if (high == 1)
             add_pair_chunk_1(s, k, kn, fresh);
@@ -178,7 +178,7 @@ KG_INLINE void add_steps(const struct strips *s, int high, int64_t k, int64_t kn
 }
 
 // One block of k for up to KG_SCALED_HIGH rows.
-static void run_strips(const struct job *job, const struct strips *s, int high, int64_t column,
+static void add_strips(const struct job *job, const struct strips *s, int high, int64_t column,
                        int64_t k0, int64_t kn)
 {
     int64_t end;
@@ -193,17 +193,39 @@ static void run_strips(const struct job *job, const struct strips *s, int high, 
                 rows[r] += s->x[at * high + r];
         scale_sums(high, s, rows, k == 0);
     }
+}
+
+static void run_strips(const struct job *job, const struct strips *s, int high, int64_t column,
+                       int64_t k0, int64_t kn)
+{
+#if KG_PANEL_DOTS
+    if (s->dots)
+        add_panel_strips(job, s, high, column, k0, kn);
+    else
+#endif
+        add_strips(job, s, high, column, k0, kn);
     for (int64_t i = 0; i < s->count; i++)
         if (!strip_is_finite(s->scaled + i * high * KG_STRIP, high))
             compute_strip(job, s, high, i, column, k0, kn);
+}
+
+// Pairs of a row for a block of k: whole panels of them.
+KG_INLINE int64_t pairs_of(int64_t depth)
+{
+    return ceiling(depth, 64) * 64 + 64;
 }
 
 // Elements of the workspace of strips for a product with so many rows.
 KG_INLINE int64_t scaled_elements(int64_t rows, int64_t columns, int64_t depth)
 {
     const int64_t wide = ceiling(columns, KG_STRIP) * KG_STRIP,
-                  pairs = KG_SCALED_HIGH * (depth + 64);
-    return rows > KG_SCALED_ROWS ? 3 * wide : (4 + 2 * KG_SCALED_HIGH + rows) * wide + pairs;
+                  pairs = KG_SCALED_HIGH * pairs_of(depth);
+#if KG_PANEL_DOTS
+    const int64_t work = sizeof(struct panel_work) / sizeof(KG_REAL);
+#else
+    const int64_t work = 0;
+#endif
+    return rows > KG_SCALED_ROWS ? 3 * wide : (4 + 2 * KG_SCALED_HIGH + rows) * wide + pairs + work;
 }
 
 // Adds the sums of a row of strips to its totals, in the order of columns.
@@ -229,11 +251,14 @@ static void run_scaled(const struct job *job, int64_t row, int64_t rows, int64_t
     s.scaled = s.sums + KG_SCALED_HIGH * wide;
     KG_REAL *totals = s.scaled + KG_SCALED_HIGH * wide;
 #if KG_SCALED_DOTS
-    _Alignas(64) uint16_t table[32];
+    _Alignas(64) uint16_t table[KG_TABLE_ENTRIES];
     make_table(table);
     s.table = table;
     s.bytes = (word_vector *)(totals + rows * wide);
     s.pairs = (uint32_t *)(s.bytes + 4 * s.count);
+#if KG_PANEL_DOTS
+    s.work = (struct panel_work *)(s.pairs + KG_SCALED_HIGH * pairs_of(p->block_k));
+#endif
 #endif
     if (job->kn == 0)
         memset(totals, 0, (size_t)(rows * wide) * sizeof *totals);

@@ -3,6 +3,10 @@
 // the sum of KG_SCALED_TERMS bf16 numbers, so that all products are exact. They are added as f32.
 // (AVX-512 VNNI would need rows of 8 bits.)
 
+#if !KG_PANEL_DOTS
+enum { KG_TABLE_ENTRIES = 32 };
+#endif
+
 #if KG_SCALED_DOTS
 typedef uint16_t half_vector __attribute__((vector_size(64), may_alias));
 typedef uint8_t byte_vector __attribute__((vector_size(64), may_alias));
@@ -20,16 +24,17 @@ KG_INLINE vector add_dots(vector sums, half_vector a, word_vector b)
 KG_INLINE half_vector find_halves(half_vector table, word_vector numbers)
 {
     half_vector found;
-    __asm__("vpermw %1, %2, %0" : "=v"(found) : "v"(table), "v"(numbers));
+    __asm__("vpermw %1, %2, %0" : "=v"(found) : "vm"(table), "v"(numbers));
     return found;
 }
 
+#if !KG_PANEL_DOTS
 // Entry i is the difference that is i modulo 32 or, where the zero is a number, that of element
 // i modulo 16.
 static void make_table(uint16_t *table)
 {
     const int bias = KG_SCALED_SIGNED ? 8 : 0, first = -(KG_SCALED_GREATEST_ZERO + bias);
-    for (int i = 0; i < 32; i++) {
+    for (int i = 0; i < KG_TABLE_ENTRIES; i++) {
         const int element = KG_SCALED_SIGNED ? ((i & 15) ^ 8) - 8 : i & 15;
         const int value =
             KG_SCALED_FIXED ? element - KG_SCALED_LEAST_ZERO : first + ((i - first) & 31);
@@ -154,5 +159,6 @@ KG_APART void add_pair_chunk_4(const struct strips *s, int64_t k, int64_t kn, bo
 {
     add_pair_chunk(4, s, k, kn, fresh);
 }
+#endif
 #endif
 #endif

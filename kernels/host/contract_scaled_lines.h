@@ -384,7 +384,7 @@ static void run_lines(const struct job *job, int64_t row, int64_t rows, int64_t 
                       int64_t columns)
 {
     const struct plan *p = job->plan;
-    _Alignas(64) uint16_t table[32];
+    _Alignas(64) uint16_t table[KG_TABLE_ENTRIES];
     KG_REAL *totals = job->sums;
 #if KG_SCALED_DOTS
     make_table(table);

@@ -22,6 +22,13 @@
 #define KG_SCALED_DOTS 0
 #endif
 
+// Whether contract_scaled_panel_dots.h is there: runs of k consist of whole panels.
+#if KG_SCALED_DOTS && KG_SCALED_PACKED && KG_GROUP % 64 == 0
+#define KG_PANEL_DOTS 1
+#else
+#define KG_PANEL_DOTS 0
+#endif
+
 typedef uint32_t word_vector __attribute__((vector_size(4 * KG_LANES), may_alias));
 typedef uint32_t loose_words __attribute__((vector_size(4 * KG_LANES), aligned(1), may_alias));
 
@@ -39,6 +46,8 @@ enum {
     KG_SCALED_HIGH = 4,
     KG_SCALED_TILE = KG_LANES == 16 ? 16 : 8,
 };
+
+struct panel_work;
 
 // Where the columns of a job lie, and what is computed of them.
 struct strips {
@@ -58,9 +67,10 @@ struct strips {
     KG_REAL *sums, *scaled;
     // For contract_scaled_dots.h.
     bool dots;
-    word_vector *bytes;    // four for each strip: zeros
-    const uint16_t *table; // differences to the zero
-    uint32_t *pairs;       // rows, as pairs along k
+    word_vector *bytes;      // four for each strip: zeros
+    const uint16_t *table;   // differences to the zero
+    uint32_t *pairs;         // rows, as pairs along k
+    struct panel_work *work; // for contract_scaled_panel_dots.h
 };
 
 // The number of bits below part j, once the upper parts, those from KG_LOW_PARTS on, have been
@@ -272,7 +282,7 @@ KG_INLINE void copy_steps(const struct strips *s, int64_t i, int64_t k, int64_t 
 #endif
 }
 
-#if KG_SCALED_DOTS
+#if KG_SCALED_DOTS && !KG_PANEL_DOTS
 // Zeros of a strip as bytes, for contract_scaled_dots.h.
 KG_INLINE void order_bytes(const vector by[KG_PARTS], word_vector bytes[4])
 {
@@ -313,7 +323,7 @@ static void order_scales(const struct job *job, const struct strips *s, int64_t 
             order_by_part(zeros + i, by);
             for (int j = 0; j < KG_PARTS; j++)
                 ((vector *)(s->zeros + c + i))[j] = by[j] + (bias + part_exponent(j));
-#if KG_SCALED_DOTS
+#if KG_SCALED_DOTS && !KG_PANEL_DOTS
             if (s->dots && !KG_SCALED_FIXED)
                 order_bytes(by, s->bytes + (c + i) / KG_STRIP * 4);
 #endif

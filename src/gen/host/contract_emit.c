@@ -281,6 +281,8 @@ bool kg_contract_emit(const struct kg_contract *contract, const struct kg_device
         kg_text_add(source, kg_skeleton_find("host/contract_strips.h"));
         kg_text_add(source, kg_skeleton_find("host/contract_scaled_dots.h"));
     }
+    if (layout == KG_CONTRACT_PANELS)
+        kg_text_add(source, kg_skeleton_find("host/contract_scaled_panel_dots.h"));
     if (layout == KG_CONTRACT_ALONG_N || layout == KG_CONTRACT_PANELS) {
         kg_text_add(source, kg_skeleton_find("host/contract_scaled.h"));
         kg_text_add(source, kg_skeleton_find("host/contract_scaled_panels.h"));

@@ -229,6 +229,10 @@ static const char packed[] =
     "op packs(x: T[M, K], w: packed u4[K, N], s: T[ceil(K/G), N], z: u4[ceil(K/G), N]) -> (y: T[M, "
     "N])\nparam G = 48\nwhere T in f16 bf16 f32\n"
     "{ y[m, n] = sum(k) x[m, k] * ((w[k, n] - z[k/G, n]) * s[k/G, n]) }";
+static const char packed_panels[] =
+    "op packs(x: T[M, K], w: packed u4[K, N], s: T[ceil(K/G), N], z: u4[ceil(K/G), N]) -> (y: T[M, "
+    "N])\nparam G = 64\nwhere T in f16 bf16\n"
+    "{ y[m, n] = sum(k) x[m, k] * ((w[k, n] - z[k/G, n] - 1) * s[k/G, n]) }";
 static const char packed_runs[] =
     "op packs(x: T[M, K], w: packed i4[K, N], s: T[ceil(K/G), N], o: T[N]) -> (y: T[M, N])\n"
     "param G = 128\nwhere T in f16 bf16\n"
@@ -251,10 +255,16 @@ static void test_packed(void)
     }
     bench.device->facts.vector_bytes = usual;
     bench_op(&bench, "contract", packed_runs, "bf16", packed_sizes, 52);
+    // Runs of whole panels; more strips than are taken at a time.
+    bench_op(&bench, "contract", packed_panels, "f16",
+             (const char *const[]){"M=2 N=1300 K=300", "M=1 N=1130 K=4500", NULL}, 54);
+    bench_op(&bench, "contract", packed_panels, "bf16",
+             (const char *const[]){"M=4 N=333 K=200", NULL}, 55);
     bench_op(&bench, "contract", packed_chosen, "f16",
              (const char *const[]){"B=5 M=2 N=75 K=70 E=3", "B=2 M=11 N=300 K=150 E=2", NULL}, 53);
     CHECK(has_path(packed, false));
     CHECK(has_path(packed_runs, false));
+    CHECK(has_path(packed_panels, false));
     CHECK(!has_path(packed, true));
 }
 
