@@ -8,8 +8,8 @@
 // scales, they are multiplied by the old scale over the new one: two more roundings in f32 for each
 // run, and half the registers of separate sums for each run. At the end they are multiplied by the
 // latest scale. Where the formula rounds weights to 16 bits once they are scaled, they are scaled
-// as they are converted, and sums are left alone: other work of an SM takes issue slots that its
-// tensor cores need to read and write their sums.
+// as they are converted, and sums are left alone. That is faster: instructions that an SM issues
+// while wgmma runs lengthen it (docs/measured.md), and there are fewer of these.
 //
 // A consumer has 128 columns, a warp 32 of these. Lane 4 * r + t has the four from 4 * r on, which
 // are a word of weights at one K index, or half of one: in the two instructions of a K step they
@@ -62,6 +62,7 @@ struct kg_tall_lane {
     int depth;
     uint32_t place; // of the first column in the tile
     typedef typename Block::number number;
+    static constexpr bool takes_bits = number::takes_bits && Block::staged; // of scales
     typename number::bias biases[4];
     float unit[4]; // the latest scales that are not 0
     // Elements of a quad whose scale is not 0; of panels, of either one's.
@@ -221,10 +222,11 @@ struct kg_tall_lane {
             if constexpr (Block::number::has_specials)
                 leaves_out = __any_sync(0xffffffff, ~kept[0]);
         } else {
-            load_scales(unit, address, run, k);
+            if constexpr (!takes_bits)
+                load_scales(unit, address, run, k);
             load_offsets(unit, address, run, k);
         }
-        if constexpr (number::takes_bits && Block::staged) {
+        if constexpr (takes_bits) {
             uint16_t bits[4];
             load_four(bits, address + Block::scales_at + run * Block::columns * 2);
             set_biases(zeros, bits);

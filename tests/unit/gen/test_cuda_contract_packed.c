@@ -94,16 +94,7 @@ static void what_is_taken(void)
 
 static struct kg_grids launches(const char *op, const char *sizes, const char *values)
 {
-    struct made made = make_strided(definitions, op, sizes, NULL);
-    struct kg_grids grids = {0};
-    CHECK_STATUS(made.status, KG_OK, &made.error);
-    if (made.status == KG_OK) {
-        const struct kg_match *match = match_all(&made);
-        struct kg_config config = configure(match, values);
-        family->grids(match, &config, &grids);
-    }
-    unmake(&made);
-    return grids;
+    return launches_with(definitions, op, sizes, values);
 }
 
 static void what_is_launched(void)

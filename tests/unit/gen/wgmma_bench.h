@@ -56,6 +56,22 @@ static struct kg_config configure(const struct kg_match *match, const char *valu
     return config;
 }
 
+// The launches of a config, given by its values, for all statements of a problem.
+static inline struct kg_grids launches_with(const char *definitions, const char *op,
+                                            const char *sizes, const char *values)
+{
+    struct made made = make_strided(definitions, op, sizes, NULL);
+    struct kg_grids grids = {0};
+    CHECK_STATUS(made.status, KG_OK, &made.error);
+    if (made.status == KG_OK) {
+        const struct kg_match *match = match_all(&made);
+        struct kg_config config = configure(match, values);
+        family->grids(match, &config, &grids);
+    }
+    unmake(&made);
+    return grids;
+}
+
 // Why the family refuses the statements or the values, "" if it does not. NULL: it has no such
 // parameter or no such value.
 static inline void check_reason_on(const char *isa, const char *definitions, const char *op,

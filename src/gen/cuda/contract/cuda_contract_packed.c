@@ -13,7 +13,7 @@
 enum { WARP = 32, STEP = 16, LINES = 8 };      // of an instruction: K indices, rows
 enum { PANEL_STEPS = 64, PANEL_COLUMNS = 16 }; // K indices and columns of a panel
 enum { PANEL_BYTES = PANEL_STEPS * PANEL_COLUMNS / 2 };
-enum { MAX_BLOCKS = 1 << 30, MAX_WARPS = 16 };
+enum { MAX_BLOCKS = 1 << 30 };
 
 // ---- The shape of a block ----
 
@@ -84,25 +84,6 @@ static bool takes(const struct kg_cuda_contract_plan *plan, struct kg_text *reas
             kg_cuda_contract_refuse(reason, "the weights are not packed"));
 }
 
-static bool valid_block(const struct kg_cuda_contract_plan *plan, struct kg_text *reason)
-{
-    const struct kg_unit_limits *unit = &plan->facts->unit;
-    int threads = WARP * warps_of(plan);
-    if (warps_across(plan) < 1 || warps_of(plan) > MAX_WARPS)
-        return kg_cuda_contract_refuse(reason, "a block has one to 16 warps");
-    int limit = unit->registers / threads;
-    limit = limit < unit->thread_registers ? limit : unit->thread_registers;
-    if (plan->config.maxnreg > 0 && plan->config.maxnreg < limit)
-        limit = plan->config.maxnreg;
-    if (registers_of(plan) > limit)
-        return kg_cuda_contract_refuse(reason,
-                                       "a thread would need more registers than it can have");
-    if (plan->config.maxnreg * threads > unit->registers)
-        return kg_cuda_contract_refuse(reason, "a block would need more registers than there are");
-    return shared_bytes(plan) <= plan->facts->shared_bytes ||
-           kg_cuda_contract_refuse(reason, "a block would need more shared memory than there is");
-}
-
 static bool valid(const struct kg_cuda_contract_plan *plan, struct kg_text *reason)
 {
     const struct kg_cuda_contract_config *config = &plan->config;
@@ -119,7 +100,13 @@ static bool valid(const struct kg_cuda_contract_plan *plan, struct kg_text *reas
     if (config->warps > 1 &&
         (int64_t)PANEL_STEPS * config->warps * config->split_k >= 2 * (plan->k + PANEL_STEPS))
         return kg_cuda_contract_refuse(reason, "more warps than panels");
-    return valid_block(plan, reason);
+    const struct kg_cuda_scaled_block block = {
+        .warps = warps_of(plan),
+        .across = warps_across(plan),
+        .registers = registers_of(plan),
+        .shared_bytes = shared_bytes(plan),
+    };
+    return kg_cuda_scaled_valid_block(plan, &block, reason);
 }
 
 // ---- Expected time ----
@@ -241,7 +228,7 @@ static void each_config(struct kg_cuda_contract_plan *plan, take_plan *take, voi
         for (int strips = 1; strips <= MAX_STRIPS; strips *= 2)
             for (int columns = PANEL_COLUMNS * strips; columns <= MAX_COLUMNS; columns *= 2)
                 for (int stages = 3; stages <= MAX_STAGES; stages += stages < 4 ? 1 : 2)
-                    for (int warps = 1; warps <= MAX_WARPS; warps *= 2)
+                    for (int warps = 1; warps <= KG_SCALED_WARPS; warps *= 2)
                         for (int splits = 1; splits <= MAX_SPLIT_K;
                              splits += splits < 4 ? 1 : splits) {
                             plan->config.tile_m = rows;
@@ -254,17 +241,9 @@ static void each_config(struct kg_cuda_contract_plan *plan, take_plan *take, voi
                         }
 }
 
-static void take_listed(struct kg_cuda_contract_plan *plan, void *user)
-{
-    struct kg_cuda_contract_listing *listing = user;
-    if (plan->config.split_k == 1 ||
-        kg_cuda_contract_tiles(plan) * plan->config.split_k <= 8 * (int64_t)plan->facts->units)
-        kg_cuda_contract_take(listing, plan);
-}
-
 static void list(struct kg_cuda_contract_plan *plan, struct kg_cuda_contract_listing *listing)
 {
-    each_config(plan, take_listed, listing);
+    each_config(plan, kg_cuda_scaled_take_listed, listing);
 }
 
 // Expected times are of an L2 full of what other kernels wrote. With one that was only read,
@@ -280,11 +259,6 @@ static bool guess(struct kg_cuda_contract_plan *plan)
     plan->config = best.config;
     double other = kg_cuda_tall_expected(plan);
     return other == 0 || best.least <= clearly * other;
-}
-
-static double rate(const struct kg_cuda_contract_plan *plan)
-{
-    return plan->facts->matrix_flops[kg_cuda_scaled_dtype(plan)];
 }
 
 static struct kg_cuda_contract_cost_terms cost_terms(const struct kg_cuda_contract_plan *plan)
@@ -357,7 +331,7 @@ static const struct kg_cuda_contract_form form = {
     .seconds = seconds,
     .emit = emit,
     .grids = grids,
-    .rate = rate,
+    .rate = kg_cuda_scaled_rate,
 };
 
 KG_CONTRACT_FAMILY(kg_cuda_contract_packed, form, "contract/packed",

@@ -11,7 +11,7 @@
 
 enum { WARP = 32, STEP = 16, LINES = 8 }; // rows of an instruction, and lanes side by side
 enum { OF_LANE = 4 };                     // K indices of a step that a lane has
-enum { MAX_BLOCKS = 1 << 30, MAX_WARPS = 16 };
+enum { MAX_BLOCKS = 1 << 30 };
 
 // ---- The shape of a block ----
 
@@ -76,25 +76,6 @@ static bool takes(const struct kg_cuda_contract_plan *plan, struct kg_text *reas
            (!kg_cuda_scaled_is_packed(plan) || kg_cuda_contract_refuse(reason, "packed weights"));
 }
 
-static bool valid_block(const struct kg_cuda_contract_plan *plan, struct kg_text *reason)
-{
-    const struct kg_unit_limits *unit = &plan->facts->unit;
-    int threads = WARP * warps_of(plan);
-    if (warps_across(plan) < 1 || warps_of(plan) > MAX_WARPS)
-        return kg_cuda_contract_refuse(reason, "a block has one to 16 warps");
-    int limit = unit->registers / threads;
-    limit = limit < unit->thread_registers ? limit : unit->thread_registers;
-    if (plan->config.maxnreg > 0 && plan->config.maxnreg < limit)
-        limit = plan->config.maxnreg;
-    if (registers_of(plan) > limit)
-        return kg_cuda_contract_refuse(reason,
-                                       "a thread would need more registers than it can have");
-    if (plan->config.maxnreg * threads > unit->registers)
-        return kg_cuda_contract_refuse(reason, "a block would need more registers than there are");
-    return shared_bytes(plan) <= plan->facts->shared_bytes ||
-           kg_cuda_contract_refuse(reason, "a block would need more shared memory than there is");
-}
-
 static bool valid(const struct kg_cuda_contract_plan *plan, struct kg_text *reason)
 {
     int64_t group = kg_cuda_scaled_operand(plan)->group;
@@ -113,7 +94,13 @@ static bool valid(const struct kg_cuda_contract_plan *plan, struct kg_text *reas
         (int64_t)plan->config.tile_k * plan->config.warps * plan->config.split_k >=
             2 * (plan->k + plan->config.tile_k))
         return kg_cuda_contract_refuse(reason, "more warps than K tiles");
-    return valid_block(plan, reason);
+    const struct kg_cuda_scaled_block block = {
+        .warps = warps_of(plan),
+        .across = warps_across(plan),
+        .registers = registers_of(plan),
+        .shared_bytes = shared_bytes(plan),
+    };
+    return kg_cuda_scaled_valid_block(plan, &block, reason);
 }
 
 // ---- Expected time ----
@@ -208,7 +195,7 @@ static void each_config(struct kg_cuda_contract_plan *plan, take_plan *take, voi
         for (int words = 1; words <= MAX_WORDS; words *= 2)
             for (int columns = of_word * words; columns <= MAX_COLUMNS; columns *= 2)
                 for (int depth = STEP; depth <= MAX_DEPTH; depth += STEP)
-                    for (int warps = 1; warps <= MAX_WARPS; warps *= 2)
+                    for (int warps = 1; warps <= KG_SCALED_WARPS; warps *= 2)
                         for (int splits = 1; splits <= MAX_SPLIT_K; splits *= 2) {
                             if (group % depth != 0 || (depth & (depth - 1) && group == 0))
                                 continue;
@@ -222,17 +209,9 @@ static void each_config(struct kg_cuda_contract_plan *plan, take_plan *take, voi
                         }
 }
 
-static void take_listed(struct kg_cuda_contract_plan *plan, void *user)
-{
-    struct kg_cuda_contract_listing *listing = user;
-    if (plan->config.split_k == 1 ||
-        kg_cuda_contract_tiles(plan) * plan->config.split_k <= 8 * (int64_t)plan->facts->units)
-        kg_cuda_contract_take(listing, plan);
-}
-
 static void list(struct kg_cuda_contract_plan *plan, struct kg_cuda_contract_listing *listing)
 {
-    each_config(plan, take_listed, listing);
+    each_config(plan, kg_cuda_scaled_take_listed, listing);
 }
 
 static bool guess(struct kg_cuda_contract_plan *plan)
@@ -243,11 +222,6 @@ static bool guess(struct kg_cuda_contract_plan *plan)
         return false;
     plan->config = best.config;
     return true;
-}
-
-static double rate(const struct kg_cuda_contract_plan *plan)
-{
-    return plan->facts->matrix_flops[kg_cuda_scaled_dtype(plan)];
 }
 
 static struct kg_cuda_contract_cost_terms cost_terms(const struct kg_cuda_contract_plan *plan)
@@ -313,7 +287,7 @@ static const struct kg_cuda_contract_form form = {
     .seconds = seconds,
     .emit = emit,
     .grids = grids,
-    .rate = rate,
+    .rate = kg_cuda_scaled_rate,
 };
 
 KG_CONTRACT_FAMILY(kg_cuda_contract_scaled, form, "contract/scaled",

@@ -54,6 +54,23 @@ bool kg_cuda_scaled_map_runs(const struct kg_cuda_contract_plan *plan,
                              const struct kg_access *access, int columns, int64_t runs,
                              struct kg_map *map);
 
+// ---- Blocks of the forms by mma.sync ----
+
+enum { KG_SCALED_WARPS = 16 }; // of a block, at most
+struct kg_cuda_scaled_block {
+    int warps, across; // of which so many divide its columns
+    int registers;     // of a thread
+    int64_t shared_bytes;
+};
+
+// Whether the device has room for such a block.
+bool kg_cuda_scaled_valid_block(const struct kg_cuda_contract_plan *plan,
+                                const struct kg_cuda_scaled_block *block, struct kg_text *reason);
+// Takes a config into the listing `user`, unless it has many more K slices than SMs.
+void kg_cuda_scaled_take_listed(struct kg_cuda_contract_plan *plan, void *user);
+// The device's operations a second for the products.
+double kg_cuda_scaled_rate(const struct kg_cuda_contract_plan *plan);
+
 // ---- Gathered weights ----
 
 // Whether items of the batch choose their matrices of weights by an index from memory.

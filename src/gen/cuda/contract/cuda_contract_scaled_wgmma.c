@@ -282,11 +282,6 @@ static void emit(struct kg_code *code, const struct kg_cuda_contract_plan *plan)
     kg_code_close(code);
 }
 
-static double rate(const struct kg_cuda_contract_plan *plan)
-{
-    return plan->facts->matrix_flops[kg_cuda_scaled_dtype(plan)];
-}
-
 static struct kg_cuda_contract_cost_terms cost_terms(const struct kg_cuda_contract_plan *plan)
 {
     (void)plan;
@@ -321,7 +316,7 @@ static const struct kg_cuda_contract_form form =
         .seconds = kg_cuda_tall_seconds,
         .emit = emit,
         .grids = kg_cuda_tall_grids,
-        .rate = rate,
+        .rate = kg_cuda_scaled_rate,
 };
 
 KG_CONTRACT_FAMILY(kg_cuda_contract_scaled_wgmma, form, "contract/scaled_wgmma",
