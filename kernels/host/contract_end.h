@@ -71,6 +71,8 @@
 #undef rounded
 #undef add_lanes
 #undef add_panels
+#undef round_elements
+#undef round_table
 #undef panel_work
 #undef pairs_of
 #undef add_panel_run
@@ -270,6 +272,8 @@
 #undef KG_SCALED_PACKED
 #undef KG_SCALED_DOTS
 #undef KG_PANEL_DOTS
+#undef KG_WHOLE_PANELS
+#undef KG_ONE_TABLE
 #undef KG_STEPS
 #undef KG_RUNS_OF_STRIPS
 #undef KG_STRIPS_OF_RUNS

@@ -73,6 +73,8 @@
 #define rounded KG_ENTRY(rounded)
 #define add_lanes KG_ENTRY(add_lanes)
 #define add_panels KG_ENTRY(add_panels)
+#define round_elements KG_ENTRY(round_elements)
+#define round_table KG_ENTRY(round_table)
 #define panel_work KG_ENTRY(panel_work)
 #define pairs_of KG_ENTRY(pairs_of)
 #define add_panel_run KG_ENTRY(add_panel_run)

@@ -1,10 +1,12 @@
 // contract_scaled_dots.h for packed weights: panels are read as they lie. Of a word, which has four
 // nibbles of two columns and, 16 bits further, those of the next step, the lower bits of both
 // halves find a pair of differences in the table of the column's zero; a shift brings the next pair
-// down. Lanes go along k: sums of 16 columns, or of fewer for several rows, are added across lanes
-// at the end of a run.
+// down. Elements that are rounded to bf16 are entries of a table of each column and run. Lanes go
+// along k: sums of 16 columns, or of fewer for several rows, are added across lanes at the end.
 
 #if KG_PANEL_DOTS
+#define KG_ONE_TABLE (KG_SCALED_FIXED && !KG_SCALED_ROUNDS)
+
 enum {
     KG_PANEL_STEPS = 64,
     KG_PANEL_COLUMNS = 16,
@@ -23,13 +25,16 @@ enum {
 struct panel_values {
     const uint16_t *tables[KG_STRIP];
     KG_REAL scales[KG_STRIP], offsets[KG_STRIP];
+#if KG_SCALED_ROUNDS
+    half_vector rounded[KG_STRIP];
+#endif
 };
 
 // Of the strips at a time: totals, a vector of lanes for each column and row; what offsets add.
 struct panel_work {
     vector totals[KG_PANEL_STRIPS * KG_STRIP];
     KG_REAL more[KG_PANEL_STRIPS * KG_STRIP];
-    struct panel_values values[KG_PANEL_STRIPS];
+    struct panel_values values;
 };
 
 // Tables of all zeros: entry i is the difference of element i modulo 16, and what is above these
@@ -113,9 +118,9 @@ KG_INLINE void add_panels(const int high, const int first, int64_t count, const 
 #pragma GCC unroll 4
             for (int nibble = 0; nibble < 4; nibble++) {
                 const int column = v * 2 + nibble % 2;
-                const half_vector found = find_halves(
-                    *(const half_vector *)tables[KG_SCALED_FIXED ? 0 : first * 2 + column],
-                    all >> 4 * nibble);
+                const half_vector found =
+                    find_halves(*(const half_vector *)tables[KG_ONE_TABLE ? 0 : first * 2 + column],
+                                all >> 4 * nibble);
 #pragma GCC unroll 4
                 for (int r = 0; r < high; r++)
 #pragma GCC unroll 2
@@ -130,29 +135,72 @@ KG_INLINE void add_panels(const int high, const int first, int64_t count, const 
         x += KG_PANEL_PAIRS * high * KG_SCALED_TERMS;
     }
 #pragma GCC unroll 16
-    for (int i = 0; i < KG_PANEL_SUMS; i++)
-        totals[i] += sums[i] * scales[first * 2 + i % (2 * some)];
+    for (int i = 0; i < KG_PANEL_SUMS; i++) {
+        if (!KG_SCALED_ROUNDS)
+            sums[i] *= scales[first * 2 + i % (2 * some)];
+        totals[i] += sums[i];
+    }
 }
 
-// Finds them from step `k` on.
-KG_INLINE void find_values(const struct job *job, const struct strips *s, int64_t column,
+#if KG_SCALED_ROUNDS
+// Elements `odd`, `odd` + 2 and so on, twice, scaled and rounded. Sets lanes of `small` where one
+// is so small that the instruction takes it for zero.
+KG_INLINE vector round_elements(int odd, KG_REAL zero, KG_REAL scale, KG_REAL offset,
+                                word_vector *small)
+{
+    vector value;
+#pragma GCC unroll 16
+    for (int i = 0; i < KG_LANES; i++)
+        value[i] = KG_SCALED_SIGNED ? ((2 * i + odd) % 16 ^ 8) - 8 : (2 * i + odd) % 16;
+    value = (value - zero) * scale;
+    if (KG_SCALED_OFFSET)
+        value += KG_SCALED_OFFSET * offset;
+    value = rounded(value);
+    const vector size = (vector)((word_vector)value & 0x7fffffff);
+    *small |= (word_vector)(size < 0x1p-100f) & (word_vector)(size != 0);
+    return value;
+}
+
+// The table of a column.
+KG_INLINE half_vector round_table(KG_REAL zero, KG_REAL scale, KG_REAL offset, word_vector *small)
+{
+    const word_vector even = (word_vector)round_elements(0, zero, scale, offset, small);
+    const word_vector odd = (word_vector)round_elements(1, zero, scale, offset, small);
+    return (half_vector)(even >> 16 | odd);
+}
+#endif
+
+// Finds them from step `k` on. False: elements are too small for these products.
+KG_INLINE bool find_values(const struct job *job, const struct strips *s, int64_t column,
                            int64_t columns, int64_t k, struct panel_values *values)
 {
     KG_REAL zeros[KG_STRIP];
+    word_vector small = {0};
     b_scales(job->call, job->batch, column, columns, k, 1, values->scales, columns);
 #if KG_SCALED_OFFSET
     b_offsets(job->call, job->batch, column, columns, k, 1, values->offsets, columns);
 #endif
     values->tables[0] = s->table;
-    if (!KG_SCALED_FIXED)
+    if (!KG_ONE_TABLE)
         b_zeros(job->call, job->batch, column, columns, k, 1, zeros, columns);
-    for (int64_t c = 0; c < columns && !KG_SCALED_FIXED; c++)
+    for (int64_t c = 0; c < columns && !KG_ONE_TABLE; c++) {
+#if KG_SCALED_ROUNDS
+        values->rounded[c] = round_table(zeros[c], values->scales[c],
+                                         KG_SCALED_OFFSET ? values->offsets[c] : 0, &small);
+        values->tables[c] = (const uint16_t *)&values->rounded[c];
+#else
         values->tables[c] = s->table + ((int)zeros[c] - (KG_SCALED_LEAST_ZERO)) * 32;
+#endif
+    }
     // Columns behind the last one, in its panel, are multiplied, too.
     for (; columns % KG_PANEL_COLUMNS != 0; columns++) {
-        values->tables[columns] = s->table;
+        values->tables[columns] = values->tables[0];
         values->scales[columns] = 0;
     }
+    uint32_t any = 0;
+    for (int i = 0; i < KG_LANES; i++)
+        any |= small[i];
+    return any == 0;
 }
 
 // The products of a strip's panels for steps [k, end) with the same scales.
@@ -166,7 +214,7 @@ KG_INLINE void add_panel_run(const int high, const struct strips *s, int64_t col
     for (int64_t c = 0; c < columns; c += KG_PANEL_COLUMNS, data += KG_PANEL_BYTES)
         for (int first = 0; first < KG_PANEL_WORDS; first += some)
             add_panels(high, first, ceiling(end - k, KG_PANEL_STEPS), data, s->k / 2, x,
-                       values->tables + (KG_SCALED_FIXED ? 0 : c), values->scales + c,
+                       values->tables + (KG_ONE_TABLE ? 0 : c), values->scales + c,
                        totals + (c + 2 * first) * high);
 }
 
@@ -200,13 +248,14 @@ KG_INLINE void add_panel_strip(const int high, const struct job *job, const stru
         for (int64_t n = 0; n < count; n++) {
             const int64_t columns = i + n + 1 < s->count ? KG_STRIP : s->last;
             const int64_t first = column + (i + n) * KG_STRIP;
-            struct panel_values *values = &work->values[n];
-            find_values(job, s, first, columns, k0 + k, values);
+            struct panel_values *values = &work->values;
+            if (!find_values(job, s, first, columns, k0 + k, values))
+                work->more[n * high * KG_STRIP] = NAN; // the strip is computed again
             add_panel_run(high, s, columns,
                           s->data + (s->first + (k0 + k) / KG_PANEL_STEPS * s->k) / 2 +
                               first / KG_PANEL_COLUMNS * KG_PANEL_BYTES,
                           k, end, values, work->totals + n * high * KG_STRIP);
-#if KG_SCALED_OFFSET
+#if KG_SCALED_OFFSET && !KG_SCALED_ROUNDS
             for (int r = 0; r < high; r++) {
                 KG_REAL of_row = 0, *to = work->more + (n * high + r) * KG_STRIP;
                 for (int64_t at = k; at < end; at++)

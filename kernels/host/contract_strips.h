@@ -12,9 +12,11 @@
 
 // Whether contract_scaled_dots.h is there: a table of 32 entries has all differences to a zero. It
 // is one for all columns if the zero is a number.
+#define KG_WHOLE_PANELS (KG_SCALED_PACKED && KG_GROUP % 64 == 0)
 #define KG_SCALED_FIXED (KG_SCALED_LEAST_ZERO == KG_SCALED_GREATEST_ZERO)
-#if KG_SCALED_BITS == 4 && !KG_SCALED_ROUNDS && KG_SCALED_TERMS > 0 && KG_LANES == 16 &&           \
-    KG_GROUP % 2 == 0 && defined(__AVX512BF16__) && defined(__AVX512BW__) &&                       \
+#if KG_SCALED_BITS == 4 && KG_SCALED_TERMS > 0 && KG_LANES == 16 && KG_GROUP % 2 == 0 &&           \
+    (!KG_SCALED_ROUNDS || (KG_SCALED_ROUNDS == KG_BF16 && KG_WHOLE_PANELS)) &&                     \
+    defined(__AVX512BF16__) && defined(__AVX512BW__) &&                                            \
     KG_SCALED_GREATEST_ZERO - (KG_SCALED_LEAST_ZERO) <= 16 && KG_SCALED_GREATEST_ZERO < 100 &&     \
     KG_SCALED_LEAST_ZERO > -100
 #define KG_SCALED_DOTS 1
@@ -23,7 +25,7 @@
 #endif
 
 // Whether contract_scaled_panel_dots.h is there: runs of k consist of whole panels.
-#if KG_SCALED_DOTS && KG_SCALED_PACKED && KG_GROUP % 64 == 0
+#if KG_SCALED_DOTS && KG_WHOLE_PANELS
 #define KG_PANEL_DOTS 1
 #else
 #define KG_PANEL_DOTS 0
