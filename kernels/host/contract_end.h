@@ -70,6 +70,7 @@
 #undef values_of
 #undef rounded
 #undef add_lanes
+#undef put_terms
 #undef add_panels
 #undef round_elements
 #undef round_table

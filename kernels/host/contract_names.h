@@ -72,6 +72,7 @@
 #define values_of KG_ENTRY(values_of)
 #define rounded KG_ENTRY(rounded)
 #define add_lanes KG_ENTRY(add_lanes)
+#define put_terms KG_ENTRY(put_terms)
 #define add_panels KG_ENTRY(add_panels)
 #define round_elements KG_ENTRY(round_elements)
 #define round_table KG_ENTRY(round_table)

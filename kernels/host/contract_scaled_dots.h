@@ -28,6 +28,20 @@ KG_INLINE half_vector find_halves(half_vector table, word_vector numbers)
     return found;
 }
 
+// Puts a number, as the sum of KG_SCALED_TERMS bf16 numbers, into the lower or upper half of words
+// that are a vector apart; the lower half comes first. True if it is so small that results might
+// be denormal, which the instruction takes for zero.
+KG_INLINE bool put_terms(float rest, bool is_upper, uint32_t *to)
+{
+    const bool is_small = rest != 0 && fabsf(rest) < 0x1p-100f;
+    for (int t = 0; t < KG_SCALED_TERMS; t++, to += KG_LANES) {
+        const uint32_t bits = kg_bits_f32(rest) & 0xffff0000;
+        *to = is_upper ? *to | bits : bits >> 16;
+        rest -= kg_from_bits_f32(bits);
+    }
+    return is_small;
+}
+
 #if !KG_PANEL_DOTS
 // Entry i is the difference that is i modulo 32 or, where the zero is a number, that of element
 // i modulo 16.

@@ -195,16 +195,9 @@ KG_APART bool pack_line_pairs(const KG_REAL *row, int64_t strips, uint32_t *to)
     for (int64_t i = 0; i < strips; i++, row += KG_STRIP)
         for (int c = 0; c < 4; c++, to += KG_LANES * KG_SCALED_TERMS)
             for (int lane = 0; lane < KG_LANES; lane++)
-                for (int half_of = 0; half_of < 2; half_of++) {
-                    float rest = row[lane * KG_PARTS + order[c] + 4 * half_of];
-                    small |= rest != 0 && fabsf(rest) < 0x1p-100f;
-                    for (int t = 0; t < KG_SCALED_TERMS; t++) {
-                        const uint32_t bits = kg_bits_f32(rest) & 0xffff0000;
-                        uint32_t *word = to + t * KG_LANES + lane;
-                        *word = half_of ? *word | bits : bits >> 16;
-                        rest -= kg_from_bits_f32(bits);
-                    }
-                }
+                for (int half_of = 0; half_of < 2; half_of++)
+                    small |= put_terms(row[lane * KG_PARTS + order[c] + 4 * half_of], half_of,
+                                       to + lane);
     return !small;
 }
 #endif

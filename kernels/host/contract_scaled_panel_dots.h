@@ -49,8 +49,8 @@ static void make_table(uint16_t *tables)
 }
 
 // The pairs of all panels: term t of row r, for nibbles `part`, is vector ((panel * KG_PANEL_PAIRS
-// + part) * high + r) * KG_SCALED_TERMS + t. Steps beyond the end are 0. False if a number is so
-// small that results might be denormal, which the instruction takes for zero.
+// + part) * high + r) * KG_SCALED_TERMS + t. Steps beyond the end are 0. False if a number is
+// too small for these products.
 KG_APART bool pack_pair_terms(const KG_REAL *x, int high, int64_t kn, uint32_t *to)
 {
     bool small = false;
@@ -60,14 +60,7 @@ KG_APART bool pack_pair_terms(const KG_REAL *x, int high, int64_t kn, uint32_t *
                 for (int odd = 0; odd < 2; odd++) {
                     const int64_t k = i / KG_PANEL_PAIRS * KG_PANEL_STEPS + i % KG_PANEL_PAIRS * 8 +
                                       lane % 4 * 16 + lane / 4 * 2 + odd;
-                    float rest = k < kn ? x[k * high + r] : 0;
-                    small |= rest != 0 && fabsf(rest) < 0x1p-100f;
-                    for (int t = 0; t < KG_SCALED_TERMS; t++) {
-                        const uint32_t bits = kg_bits_f32(rest) & 0xffff0000;
-                        uint32_t *word = to + t * KG_LANES + lane;
-                        *word = odd ? *word | bits : bits >> 16;
-                        rest -= kg_from_bits_f32(bits);
-                    }
+                    small |= put_terms(k < kn ? x[k * high + r] : 0, odd, to + lane);
                 }
     return !small;
 }

@@ -548,7 +548,7 @@ static const struct number *number_of(const struct kg_cuda_contract_plan *plan)
 
 double kg_cuda_scaled_conversion(const struct kg_cuda_contract_plan *plan)
 {
-    const double halves = 0.3, floats = 1; // of two weights: a multiplication; six instructions
+    const double halves = 0.3, floats = 1; // more for two weights; not fitted
     const struct number *number = number_of(plan);
     return (kg_cuda_scaled_dtype(plan) == KG_F16 ? number->f16 : number->bf16) +
            (!kg_cuda_scaled_rounds(plan)           ? 0

@@ -24,8 +24,8 @@ static const struct {
     double run, run_row; // added for each run
     double offset_row;   // added for a row of each run, where there are offsets; not fitted
     double least;        // of a unit: a warp's conversion of its weights
-    double rounded_run;  // instead of `run` and `run_row` where weights are rounded
-    double rounded;      // of a unit: rounding them
+    double rounded_run;  // instead of `run` and `run_row` where weights are rounded; not fitted
+    double rounded;      // of a unit: rounding them; not fitted
     double scattered;    // factor where stream-K's blocks read from all places at once
     double least_scattered;
     double piece, partial; // of partial tiles: fixed, and bytes a second
