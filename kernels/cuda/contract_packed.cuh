@@ -400,8 +400,8 @@ struct kg_packed_main {
         }
     }
 
-    // Adds the sums of a run to the total, scaled. Those of numbers that round are as they should
-    // be.
+    // Adds the sums of a run to the total, scaled. Weights that are rounded were scaled before:
+    // their sums are the total.
     KG_METHOD void close_run(uint32_t stage, int at, int run)
     {
         if constexpr (number::rounds) {

@@ -415,7 +415,7 @@ KG_INLINE void kg_scaled_multiply(kg_scaled_sums<TILE> &sums, const kg_scaled_st
     }
 }
 
-// Adds the sums of a run, scaled; those of numbers that round are as they should be.
+// Adds the sums of a run, scaled. Weights that are rounded were scaled before.
 template <class TILE>
 KG_INLINE void kg_scaled_add(kg_scaled_sums<TILE> &total, const kg_scaled_sums<TILE> &sums,
                              const kg_scaled_factors<TILE> &factors)

@@ -100,8 +100,8 @@ KG_APART void add_chunk_4(const struct strips *s, int64_t k, int64_t kn, bool fr
         add_chunk(4, false, s, k, kn, fresh);
 }
 
-// `rows`: sums of the rows for the k with the same scales. Sums of elements that are rounded are as
-// they should be.
+// `rows`: sums of the rows for the k with the same scales. Elements that are rounded were scaled
+// before.
 static void scale_sums(const int high, const struct strips *s, const KG_REAL *rows, bool fresh)
 {
     (void)rows;
