@@ -191,8 +191,8 @@ def run_kernel(kernelgen, problem):
                "--rigor", "estimate"]
     for name, value in problem.bindings.items():
         kind = ("--dtype" if name in problem.op.variables else
-                "--param" if name in problem.op.params else "")
-        command += [kind, f"{name}={value}"] if kind else []
+                "--param" if name in problem.op.params else "--size")
+        command += [kind, f"{name}={value}"]
     for name, role, dtype, shape in problem.tensors:
         if BITS[dtype] == 4 and (not shape or shape[-1] % 2):
             return None
