@@ -219,7 +219,7 @@ KG_INLINE void kg_start_next()
 KG_INLINE void kg_start_next_of_few()
 {
     enum { SIGNALS = 640 };
-    if ((uint64_t)gridDim.x * (gridDim.y * gridDim.z) <= SIGNALS)
+    if (gridDim.x * gridDim.y * gridDim.z <= SIGNALS)
         kg_start_next();
 }
 

@@ -160,17 +160,17 @@ void kg_cuda_call_body(struct kg_code *code, const struct kg_group *group, const
     kg_code_end(code);
 }
 
-// `waits`: for what is before it, and reads and writes nothing earlier.
+// `opening`: what waits for what is before it; nothing is read or written earlier. NULL: nothing.
 static void print_function(struct kg_code *code, const struct kg_group *group, const char *entry,
                            int number, int threads, int registers, const char *body,
-                           const char *values, bool waits)
+                           const char *values, const char *opening)
 {
     struct kg_text *text = code->text;
     kg_text_add(text, "\n");
     print_head(text, group, entry, number, threads, registers, 0);
-    kg_text_add(text, waits ? "    kg_start_next_of_few();\n    kg_wait_before();\n" : "");
+    kg_text_add(text, opening ? opening : "");
     kg_text_add(text, "    ");
-    print_call(text, group, body, values, waits);
+    print_call(text, group, body, values, opening != NULL);
     kg_text_add(text, "\n}\n");
 }
 
@@ -178,13 +178,22 @@ void kg_cuda_waiting_function(struct kg_code *code, const struct kg_group *group
                               int number, int threads, int registers, const char *body,
                               const char *values)
 {
-    print_function(code, group, entry, number, threads, registers, body, values, true);
+    print_function(code, group, entry, number, threads, registers, body, values,
+                   "    kg_start_next_of_few();\n    kg_wait_before();\n");
+}
+
+void kg_cuda_starting_function(struct kg_code *code, const struct kg_group *group,
+                               const char *entry, int number, int threads, int registers,
+                               const char *body, const char *values)
+{
+    print_function(code, group, entry, number, threads, registers, body, values,
+                   "    kg_wait_before();\n");
 }
 
 void kg_cuda_function(struct kg_code *code, const struct kg_group *group, const char *entry,
                       int number, int threads, int registers, const char *values)
 {
-    print_function(code, group, entry, number, threads, registers, entry, values, false);
+    print_function(code, group, entry, number, threads, registers, entry, values, NULL);
 }
 
 void kg_cuda_nothing(struct kg_code *code, const struct kg_group *group, const char *entry)

@@ -35,11 +35,15 @@ void kg_cuda_open_body_in(struct kg_code *code, const struct kg_group *group, co
 void kg_cuda_waiting_function(struct kg_code *code, const struct kg_group *group, const char *entry,
                               int number, int threads, int registers, const char *body,
                               const char *values);
+// The same for a body that has the next launch start (kg_start_next_of_few) itself.
+void kg_cuda_starting_function(struct kg_code *code, const struct kg_group *group,
+                               const char *entry, int number, int threads, int registers,
+                               const char *body, const char *values);
 // Calls a body from another one, or from itself for other cases.
 void kg_cuda_call_body(struct kg_code *code, const struct kg_group *group, const char *body,
                        const char *values);
 // Small problems take less time than the pause between two launches: theirs may start before what
-// is before them has ended. The functions of kg_cuda_waiting_function wait for that themselves.
+// is before them has ended. Functions that wait for that are made by the two above.
 void kg_cuda_start_early(const struct kg_group *group, const struct kg_device_facts *facts,
                          struct kg_grids *grids);
 // A whole kernel that has nothing to do.

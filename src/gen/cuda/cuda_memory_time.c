@@ -52,7 +52,11 @@ static double block_seconds(const struct kg_cuda_memory_work *work,
 {
     double seconds = times->start;
     seconds += (work->accesses + work->steps + work->specials) * times->serial;
-    seconds += (work->trips * times->trip + work->near_trips * times->near) * facts->latency;
+    // Loads that are evicted first come sooner: sums whose blocks only wait for one load of each
+    // thread took 0.96 of the time.
+    const double sooner = work->evicted > 0 ? 0.8 : 1;
+    seconds +=
+        (work->trips * sooner * times->trip + work->near_trips * times->near) * facts->latency;
     if (work->threads > WARP)
         seconds += work->meetings * times->meeting;
     return work->cluster > 1 ? seconds + work->meetings * times->clusters : seconds;
@@ -67,7 +71,8 @@ static double evicting_bytes(const struct kg_cuda_memory_work *work,
                              const struct kg_device_facts *facts)
 {
     const double WRITTEN = 0.29; // share of the L2 that other kernels wrote
-    const double SLOWER = work->segment > 0 ? 0.07 : 0.045; // along columns
+    const double alone = work->accesses <= 1 ? 0 : 0.045;   // one load of each thread, or more
+    const double SLOWER = work->segment > 0 ? 0.07 : alone; // along columns
     double kept = fmin(work->evicted, (double)facts->cache[2]) - (work->bytes - work->evicted);
     return SLOWER * work->evicted - WRITTEN * fmax(0, kept);
 }
@@ -198,9 +203,8 @@ void kg_cuda_memory_divide(struct kg_cuda_memory_work *work, double times, int d
 void kg_cuda_rule_try_evicting(struct kg_cuda_rule *rule, int parameter, int64_t value,
                                double bytes)
 {
-    const double ENOUGH = 0.8; // of the L2: less may be found there by the next launch
     struct kg_config config = rule->best;
-    if (rule->seconds <= 0 || bytes < ENOUGH * (double)rule->match->facts->cache[2])
+    if (rule->seconds <= 0 || bytes < KG_CUDA_EVICTING * (double)rule->match->facts->cache[2])
         return;
     config.value[parameter] = value;
     rule->surely = 0;

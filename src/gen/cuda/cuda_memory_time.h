@@ -75,6 +75,8 @@ struct kg_cuda_rule {
 // Makes `config` the best if it is the first, or is expected to take less than that share. False:
 // it is not valid.
 bool kg_cuda_rule_try(struct kg_cuda_rule *rule, const struct kg_config *config);
+// Loads of so much of the L2 may be evicted first: less may be found there by the next launch.
+#define KG_CUDA_EVICTING 0.8
 // The same with the best config and one parameter's value by which loads are evicted first from the
 // L2, if `bytes` that are read are more than it holds.
 void kg_cuda_rule_try_evicting(struct kg_cuda_rule *rule, int parameter, int64_t value,

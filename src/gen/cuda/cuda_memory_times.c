@@ -1,11 +1,12 @@
-// As fitted by bench/model/fit_memory to what an H200 (driver 580) took, the L2 cold.
+// As fitted by bench/model/fit_memory to what an H200 (driver 580) took, the L2 cold; `dispatch` as
+// measured since blocks of large grids no longer signal (docs/measured.md).
 
 #include "gen/cuda/cuda_memory_times.h"
 
 const struct kg_cuda_memory_times kg_cuda_rowwise_times = {
     .launch = 3.85e-06,
     .next = 1e-06,
-    .dispatch = 1.207e-9,
+    .dispatch = 0.65e-9,
     .start = 6.59e-08,
     .trip = 0.947,
     .near = 0.165,
@@ -31,7 +32,7 @@ const struct kg_cuda_memory_times kg_cuda_rowwise_times = {
 const struct kg_cuda_memory_times kg_cuda_reduce_times = {
     .launch = 5.81e-06,
     .next = 2.68e-08,
-    .dispatch = 1.207e-9,
+    .dispatch = 0.65e-9,
     .start = 7.33e-09,
     .trip = 0.0339,
     .near = 0.0127,
@@ -57,7 +58,7 @@ const struct kg_cuda_memory_times kg_cuda_reduce_times = {
 const struct kg_cuda_memory_times kg_cuda_pointwise_times = {
     .launch = 2.81e-06,
     .next = 1e-06,
-    .dispatch = 1.207e-9,
+    .dispatch = 0.65e-9,
     .start = 1.88e-07,
     .trip = 0.837,
     .near = 0.35,
@@ -83,7 +84,7 @@ const struct kg_cuda_memory_times kg_cuda_pointwise_times = {
 const struct kg_cuda_memory_times kg_cuda_scan_times = {
     .launch = 4.82e-06,
     .next = 1e-06,
-    .dispatch = 1.207e-9,
+    .dispatch = 0.65e-9,
     .start = 8.31e-08,
     .trip = 0.127,
     .near = 0.35,
@@ -110,7 +111,7 @@ const struct kg_cuda_memory_times kg_cuda_scan_times = {
 const struct kg_cuda_memory_times kg_cuda_direct_times = {
     .launch = 3.35e-06,
     .next = 1e-06,
-    .dispatch = 1.207e-9,
+    .dispatch = 0.65e-9,
     .start = 2.03e-07,
     .trip = 0.18,
     .near = 0.00166,

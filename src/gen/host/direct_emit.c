@@ -38,7 +38,7 @@ static void emit_entries(const struct kg_direct *direct)
     kg_text_format(text, "int64_t %s_items(const struct kg_host_call *call, int phase)\n{\n",
                    entry);
     kg_text_format(text,
-                   serial ? "    return phase == 0 ? 1 : -1;\n}\n\n"
+                   serial ? "    (void)call;\n    return phase == 0 ? 1 : -1;\n}\n\n"
                           : "    return phase == 0 ? %s_total(call) : -1;\n}\n\n",
                    entry);
     kg_text_format(

@@ -55,7 +55,7 @@ static double choose(const char *text, const char *sizes, const char *handle, in
 static void short_rows_share_blocks(void)
 {
     int threads = 0;
-    choose(mean_of_rows, "P=262144 D=1024 T=f16", "h200", &threads);
+    choose(mean_of_rows, "P=1048576 D=256 T=f16", "h200", &threads);
     CHECK(threads <= 32);
     choose(mean_of_rows, "P=800000 D=279 T=f16", "h200", &threads);
     CHECK(threads <= 32);
@@ -175,6 +175,22 @@ static void shared_tensors_stay(void)
     kg_text_free(&source);
 }
 
+// A block that holds a row by one vector of each thread has these evicted first, as long as the
+// rows fill its threads.
+static void single_vectors_are_evicted(void)
+{
+    int threads = 0;
+    CHECK(evicts(sum_of_rows, "P=65536 D=4096 T=f16"));
+    choose(sum_of_rows, "P=65536 D=4096 T=f16", "h200", &threads);
+    CHECK(threads == 512);
+    choose(sum_of_rows, "P=262144 D=1024 T=f16", "h200", &threads);
+    CHECK(threads == 128);
+    choose(sum_of_rows, "P=131072 D=3000 T=f16", "h200", &threads);
+    CHECK(threads < 512);
+    choose(mean_of_rows, "P=65536 D=4096 T=f16", "h200", &threads);
+    CHECK(threads < 512);
+}
+
 // Of what is read once, and is more than the L2 holds, but not many times more.
 static void reductions_spare_the_l2(void)
 {
@@ -183,11 +199,12 @@ static void reductions_spare_the_l2(void)
         CHECK(evicts(texts[i], "P=8192 D=4096 T=f16"));
         CHECK(evicts(texts[i], "P=8192 D=4096 T=f32"));
         CHECK(!evicts(texts[i], "P=2048 D=4096 T=f16"));
-        CHECK(!evicts(texts[i], "P=65536 D=4096 T=f16"));
     }
+    CHECK(!evicts(sum_of_columns, "P=65536 D=4096 T=f16"));
     // Results as large as what is read take the place of what other kernels wrote.
     CHECK(!evicts(mean_of_rows, "P=8192 D=4096 T=f16"));
 }
 
 TEST_MAIN(short_rows_share_blocks, few_short_rows_have_few_threads, times_follow_memory,
-          units_have_limits, few_rows_are_not_shared, reductions_spare_the_l2, shared_tensors_stay)
+          units_have_limits, few_rows_are_not_shared, single_vectors_are_evicted,
+          reductions_spare_the_l2, shared_tensors_stay)

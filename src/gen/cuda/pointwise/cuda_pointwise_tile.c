@@ -54,12 +54,12 @@ static void emit_sizes(struct kg_cuda_pointwise_writer *writer)
     kg_code_end(code);
 }
 
-static bool has_outer(const struct kg_cuda_pointwise_plan *plan)
+static int count_outer(const struct kg_cuda_pointwise_plan *plan)
 {
+    int count = 0;
     for (int axis = 0; axis < plan->run; axis++)
-        if (is_outer(plan, axis))
-            return true;
-    return false;
+        count += is_outer(plan, axis);
+    return count;
 }
 
 // Where the tile begins: `line` along the other axis, `column`; and the axes around it.
@@ -67,22 +67,31 @@ static void emit_place(struct kg_cuda_pointwise_writer *writer)
 {
     const struct kg_cuda_pointwise_plan *plan = writer->plan;
     struct kg_code *code = &writer->code;
-    bool around = has_outer(plan);
-    if (around)
+    int left = count_outer(plan);
+    if (left > 0)
         kg_code_line(code, "INDEX rest = item;");
-    kg_code_line(code, "INDEX outer = %s;", around ? "kg_take(&rest, wide * high)" : "item");
-    kg_code_line(code, "INDEX inner = kg_take(&outer, STRIPE * high);");
+    kg_code_line(code, "INDEX inner = %s, outer = 0, across = 0;",
+                 left > 0 ? "kg_take(&rest, wide * high)" : "item");
+    kg_code_open(code, "if (wide > 1)"); // else there is nothing to divide
+    kg_code_line(code, "outer = inner;");
+    kg_code_line(code, "inner = kg_take(&outer, STRIPE * high);");
     kg_code_line(code, "const INDEX left = wide - outer * STRIPE;");
-    kg_code_line(code, "const INDEX across = kg_take(&inner, left < STRIPE ? left : STRIPE);");
+    kg_code_line(code, "across = kg_take(&inner, left < STRIPE ? left : STRIPE);");
+    kg_code_close(code);
     kg_code_line(code, "const INDEX column = (outer * STRIPE + across) * SIDE;");
     kg_code_line(code, "const INDEX line = inner * SIDE;");
     for (int axis = plan->run - 1; axis >= 0; axis--) {
         if (!is_outer(plan, axis))
             continue;
         kg_code_begin(code);
-        kg_text_format(code->text, "const INDEX i%d = kg_take(&rest, ", axis);
-        kg_cuda_pointwise_length(code->text, plan, axis);
-        kg_text_add(code->text, ");");
+        kg_text_format(code->text, "const INDEX i%d = ", axis);
+        if (--left > 0) {
+            kg_text_add(code->text, "kg_take(&rest, ");
+            kg_cuda_pointwise_length(code->text, plan, axis);
+            kg_text_add(code->text, ");");
+        } else {
+            kg_text_add(code->text, "rest;");
+        }
         kg_code_end(code);
     }
 }
@@ -185,6 +194,8 @@ void kg_cuda_pointwise_tiles(struct kg_cuda_pointwise_writer *writer)
         if (writer->slots.items[i].kind == KG_CUDA_SLOT_TILE)
             emit_tile(writer, i);
     emit_loads(writer);
+    // Keeps the loads together: to save registers, compilers would wait for one before the next.
+    kg_code_line(code, "__syncwarp();");
     for (int i = 0; i < writer->slots.count; i++)
         if (writer->slots.items[i].kind == KG_CUDA_SLOT_TILE)
             emit_exchange(writer, i);

@@ -190,7 +190,7 @@ static int64_t staged_bytes(const struct kg_cuda_rowwise_plan *plan)
     return bytes;
 }
 
-static bool has_places(const struct kg_rowwise_plan *plan)
+bool kg_cuda_rowwise_finds_places(const struct kg_rowwise_plan *plan)
 {
     for (int i = 0; i < plan->group->count; i++)
         if (plan->role[i] == KG_ROWWISE_REDUCE &&
@@ -215,7 +215,7 @@ static bool is_staged(const struct kg_cuda_rowwise_plan *plan, const struct kg_d
             return refuse(reason, "what rows share is copied in pieces of 16 bytes, side by side");
     if (plan->hold < vectors)
         return refuse(reason, "the row is too long to be held");
-    if (plan->staged > 1 && (rows < plan->staged || has_places(&plan->row)))
+    if (plan->staged > 1 && (rows < plan->staged || kg_cuda_rowwise_finds_places(&plan->row)))
         return refuse(reason, "several rows are worked on at once if there are, without places");
     if (staged_bytes(plan) + 4 * FIXED_SHARED > facts->shared_bytes)
         return refuse(reason, "shared memory has no room for what a block holds");

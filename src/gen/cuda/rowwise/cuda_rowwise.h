@@ -56,6 +56,9 @@ bool kg_cuda_rowwise_shares(const struct kg_rowwise_plan *plan);
 // Do neighbouring columns of some read lie apart?
 bool kg_cuda_rowwise_reads_apart(const struct kg_rowwise_plan *row);
 
+// Does it reduce to the place of a maximum or minimum?
+bool kg_cuda_rowwise_finds_places(const struct kg_rowwise_plan *plan);
+
 // Bytes of a row that a block holds, and the blocks that may share one.
 #define KG_CUDA_ROWWISE_HELD (1 << 17)
 int kg_cuda_rowwise_blocks(const struct kg_device_facts *facts);

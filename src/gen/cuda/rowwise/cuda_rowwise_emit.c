@@ -159,7 +159,7 @@ static void emit_result(struct kg_cuda_rowwise_writer *writer, int i)
     if (fold.is_argument)
         snprintf(value, sizeof value, "at%d", i);
     else if (fold.reduce == KG_REDUCE_MEAN)
-        snprintf(value, sizeof value, "acc%d%s / (%s)columns", i, place, type);
+        snprintf(value, sizeof value, "acc%d%s / (%s)(PLACE)columns", i, place, type);
     else if (fold.result == fold.lane)
         snprintf(value, sizeof value, "acc%d%s", i, place);
     else
@@ -233,20 +233,24 @@ static void emit_rows(struct kg_cuda_rowwise_writer *writer)
     const bool several = kg_cuda_rowwise_several(writer->plan);
     if (several)
         kg_code_open(code, "for (int64_t begin = (int64_t)(blockIdx.x / CLUSTER) * ROWS; "
-                           "begin < rows; begin += (int64_t)(gridDim.x / CLUSTER) * ROWS)");
+                           "HELD || begin < rows; begin += (int64_t)(gridDim.x / CLUSTER) * ROWS)");
     else if (writer->plan->cluster > 1)
-        kg_code_open(code, "for (int64_t row = blockIdx.x / CLUSTER; row < rows; "
+        kg_code_open(code, "for (int64_t row = blockIdx.x / CLUSTER; HELD || row < rows; "
                            "row += gridDim.x / CLUSTER)");
+    else if (writer->plan->blocks > 1)
+        kg_code_open(code,
+                     "for (int64_t begin = (int64_t)blockIdx.x * %d; HELD || begin < rows; "
+                     "begin += (int64_t)gridDim.x * %d)",
+                     writer->plan->blocks, writer->plan->blocks);
     else
-        kg_code_open(code, "for (int64_t begin = (int64_t)blockIdx.x * blockDim.y; begin < rows; "
-                           "begin += (int64_t)gridDim.x * blockDim.y)");
+        kg_code_open(code, "for (int64_t row = blockIdx.x; HELD || row < rows; row += gridDim.x)");
     if (writer->plan->blocks > 1) // all lanes of a warp take part: some do the last row again
         kg_code_line(code, "const int64_t row = kg_min_i64(begin + threadIdx.y, rows - 1);");
-    else if (writer->plan->cluster == 1)
-        kg_code_line(code, "const int64_t row = begin;");
     if (!several)
         kg_cuda_axes_between(code, row->shape, 0, row->rows - 1, "rest", "row");
     kg_cuda_rowwise_loads(writer);
+    // While the first loads are on their way: before them it would show where blocks are many.
+    kg_code_line(code, "kg_start_next_of_few();");
     // Before others send here, and while the first loads are on their way.
     if (writer->plan->cluster > 1) {
         kg_code_line(code, several ? "if (begin < (int64_t)(gridDim.x / CLUSTER) * ROWS)"
@@ -349,6 +353,6 @@ void kg_cuda_rowwise_emit(struct kg_text *text, const struct kg_cuda_rowwise_pla
     kg_code_close(code);
     static const char *const cases[] = {"true, true", "true, false", "false, false"};
     for (int i = 0; i < 3; i++)
-        kg_cuda_waiting_function(code, row->group, row->entry, i, plan->threads * plan->blocks,
-                                 plan->registers, row->entry, cases[i]);
+        kg_cuda_starting_function(code, row->group, row->entry, i, plan->threads * plan->blocks,
+                                  plan->registers, row->entry, cases[i]);
 }

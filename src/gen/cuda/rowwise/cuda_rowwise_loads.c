@@ -274,6 +274,23 @@ void kg_cuda_rowwise_staged(struct kg_cuda_rowwise_writer *writer, int pass)
     kg_code_line(&writer->code, "    kg_arrival_wait(&copied, 0);");
 }
 
+// Few vectors are loaded by predicated instructions, without branches: blocks of short rows are
+// many, and the time to the first load shows. For more of them the addresses would take registers.
+static void open_loads(struct kg_cuda_rowwise_writer *writer)
+{
+    enum { FEW = 4 };
+    struct kg_code *code = &writer->code;
+    if (writer->plan->hold > FEW || writer->plan->cluster > 1) {
+        kg_cuda_rowwise_held(writer);
+        return;
+    }
+    kg_code_line(code, "#pragma unroll");
+    kg_code_open(code, "for (int part = 0; part < HOLD; part++)");
+    kg_code_line(code, "if (part * SPAN * VECTOR >= left)");
+    kg_code_line(code, "    continue;");
+    kg_cuda_rowwise_first(writer);
+}
+
 void kg_cuda_rowwise_loads(struct kg_cuda_rowwise_writer *writer)
 {
     struct kg_code *code = &writer->code;
@@ -292,7 +309,7 @@ void kg_cuda_rowwise_loads(struct kg_cuda_rowwise_writer *writer)
     if (writer->plan->shared > 0)
         emit_stored_loads(writer);
     kg_cuda_rowwise_open_rows(writer, true);
-    kg_cuda_rowwise_held(writer);
+    open_loads(writer);
     for (int i = 0; i < writer->streams.count; i++) {
         char to[32];
         snprintf(to, sizeof to, several ? "take%d[nth][part]" : "take%d[part]", i);

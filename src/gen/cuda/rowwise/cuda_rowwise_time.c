@@ -14,8 +14,9 @@ enum { WARP = 32, ACCESS = 16, ANY = 2 }; // the function for what does not lie 
 // Registers of a thread beside what it holds, and those of wide vectors at work: as NVRTC 13.0 had
 // it for 1700 of these kernels.
 enum { OTHER_REGISTERS = 18, WIDE = 8, SECTOR = 32 };
-// Instructions by which a warp folds a value.
-enum { FOLD_STEPS = 20 };
+// Instructions by which a warp folds a value, and by which it finds its row and stores what comes
+// of it.
+enum { FOLD_STEPS = 20, ROW_STEPS = 100 };
 
 // Rows that a thread works on at once.
 static double rows_of(const struct kg_cuda_rowwise_plan *plan)
@@ -218,6 +219,7 @@ int kg_cuda_rowwise_work(const struct kg_match *match, const struct kg_config *c
         work->evicted = plan.evict ? kg_cuda_rowwise_streamed(&plan.row) : 0;
         add_plain_reads(&plan, &share, work);
         add_statements(&plan, &share, (double)rows * (double)columns, work);
+        work->steps += ROW_STEPS;
     }
     return count;
 }
