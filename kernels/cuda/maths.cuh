@@ -140,6 +140,28 @@ KG_INLINE float kg_over_f32(float x, kg_divisor by)
     return x * by.scale * by.inverse;
 }
 
+// A number of elements to divide sums by. Its inverse is made where it is asked for, such as while
+// loads are on their way: compilers would move it to where it is used.
+struct kg_denominator {
+    float of;
+    float inverse;
+};
+
+KG_INLINE kg_denominator kg_denominator_f32(float of)
+{
+    float inverse = 1.0f / of;
+    asm volatile("" : "+f"(inverse));
+    return {of, inverse};
+}
+
+// sum / count, correctly rounded: the inverse is, and the remainder corrects the product. That of
+// infinities is NaN.
+KG_INLINE float kg_mean_f32(float sum, kg_denominator count)
+{
+    const float near = sum * count.inverse, rest = fmaf(-near, count.of, sum);
+    return rest == rest ? fmaf(rest, count.inverse, near) : near;
+}
+
 // ---- Exponentials and logarithms ----
 
 KG_INLINE float kg_exp_f32(float x)

@@ -159,6 +159,7 @@ extern "C" __global__ void call_0(double *out, kg_f16 *halves, uint8_t *bytes, f
         (double)kg_mod_f32(f, f),
         (double)kg_mod_f64(d, d),
         (double)kg_over_f32(f, kg_divisor_f32(f)),
+        (double)kg_mean_f32(f, kg_denominator_f32(f)),
         (double)kg_exp_f32(f),
         (double)kg_exp_narrow_f32(f),
         (double)kg_sigmoid_narrow_f32(f),

@@ -242,13 +242,24 @@ KG_INLINE int wrong_division(uint32_t i)
     return want != got && (off > most || off < -most);
 }
 
+// Any float over a number of elements: not one bit off, unless the remainder is below the floats.
+KG_INLINE int wrong_mean(uint32_t i)
+{
+    const uint32_t b = (i ^ 0x9e3779b9u) * 2246822519u ^ i >> 13;
+    const float x = kg_from_bits_f32(i * 2654435761u), count = (float)((b >> i % 32) + 1);
+    const float want = x / count, got = kg_mean_f32(x, kg_denominator_f32(count));
+    if (want != want || got != got)
+        return want == want || got == got;
+    return want != got && fabsf(x) >= 0x1p-98f;
+}
+
 KG_INLINE void compare_bits(uint64_t *wrong)
 {
     const uint64_t step = (uint64_t)gridDim.x * blockDim.x;
     uint64_t found = 0;
     for (uint64_t i = blockIdx.x * (uint64_t)blockDim.x + threadIdx.x; i < 1ull << 32; i += step) {
         found += wrong_narrowing((uint32_t)i) + wrong_narrowing_eight((uint32_t)i) +
-                 wrong_division((uint32_t)i);
+                 wrong_division((uint32_t)i) + wrong_mean((uint32_t)i);
         if (i < 256)
             found += wrong_widening_eight((uint8_t)i);
         if (i < 65536)

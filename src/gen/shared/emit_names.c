@@ -191,6 +191,7 @@ static const char *const reserved_words[] = {
     "final",
     "padded",
     "columns",
+    "many",
     "parts",
     "meetings",
     "copied",

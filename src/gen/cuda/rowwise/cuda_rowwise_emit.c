@@ -158,6 +158,8 @@ static void emit_result(struct kg_cuda_rowwise_writer *writer, int i)
     char value[64];
     if (fold.is_argument)
         snprintf(value, sizeof value, "at%d", i);
+    else if (fold.reduce == KG_REDUCE_MEAN && fold.result == KG_TYPE_F32)
+        snprintf(value, sizeof value, "kg_mean_f32(acc%d%s, many)", i, place);
     else if (fold.reduce == KG_REDUCE_MEAN)
         snprintf(value, sizeof value, "acc%d%s / (%s)(PLACE)columns", i, place, type);
     else if (fold.result == fold.lane)
@@ -226,6 +228,17 @@ static void emit_pass(struct kg_cuda_rowwise_writer *writer, int pass)
             emit_result(writer, i);
 }
 
+static bool has_means(const struct kg_cuda_rowwise_writer *writer)
+{
+    for (int i = 0; i < writer->row->group->count; i++) {
+        const struct kg_nest *nest = kg_group_nest(writer->row->group, i);
+        if (writer->row->role[i] == KG_ROWWISE_REDUCE && nest->reduce == KG_REDUCE_MEAN &&
+            kg_fold_of(nest).result == KG_TYPE_F32)
+            return true;
+    }
+    return false;
+}
+
 static void emit_rows(struct kg_cuda_rowwise_writer *writer)
 {
     const struct kg_rowwise_plan *row = writer->row;
@@ -251,6 +264,8 @@ static void emit_rows(struct kg_cuda_rowwise_writer *writer)
     kg_cuda_rowwise_loads(writer);
     // While the first loads are on their way: before them it would show where blocks are many.
     kg_code_line(code, "kg_start_next_of_few();");
+    if (has_means(writer))
+        kg_code_line(code, "const kg_denominator many = kg_denominator_f32((float)(PLACE)columns);");
     // Before others send here, and while the first loads are on their way.
     if (writer->plan->cluster > 1) {
         kg_code_line(code, several ? "if (begin < (int64_t)(gridDim.x / CLUSTER) * ROWS)"
