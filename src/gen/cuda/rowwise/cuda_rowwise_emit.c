@@ -265,7 +265,8 @@ static void emit_rows(struct kg_cuda_rowwise_writer *writer)
     // While the first loads are on their way: before them it would show where blocks are many.
     kg_code_line(code, "kg_start_next_of_few();");
     if (has_means(writer))
-        kg_code_line(code, "const kg_denominator many = kg_denominator_f32((float)(PLACE)columns);");
+        kg_code_line(code,
+                     "const kg_denominator many = kg_denominator_f32((float)(PLACE)columns);");
     // Before others send here, and while the first loads are on their way.
     if (writer->plan->cluster > 1) {
         kg_code_line(code, several ? "if (begin < (int64_t)(gridDim.x / CLUSTER) * ROWS)"
