@@ -231,6 +231,14 @@ KG_INLINE void kg_wait_before()
 #endif
 }
 
+// blockIdx.x, read where it is asked for: beside a load that has a condition it would come late.
+KG_INLINE unsigned kg_block_here()
+{
+    unsigned block = blockIdx.x;
+    asm volatile("" : "+r"(block));
+    return block;
+}
+
 // The same address, for reads and writes after that wait: through a const __restrict__ pointer, the
 // compiler could move reads before it.
 template <typename T>

@@ -157,6 +157,15 @@ KG_INLINE uint64_t kg_evict_first()
     return policy;
 }
 
+// The same made where it is asked for. Compilers would make it beside its loads, and those that
+// have a condition could have no predicate then.
+KG_INLINE uint64_t kg_evict_first_here()
+{
+    uint64_t policy = kg_evict_first();
+    asm volatile("" : "+l"(policy));
+    return policy;
+}
+
 #if __CUDA_ARCH__ >= 800
 // Loads that the L2 evicts first: what other kernels wrote stays there instead, and need not go to
 // memory while this one runs.
@@ -188,12 +197,11 @@ KG_INLINE uint4 kg_read_evict_first(const uint4 *from, uint64_t policy)
 
 // For data that is read once and not written while the kernel runs, and is more than the L2 holds.
 template <int N, typename T>
-KG_INLINE kg_vec<T, N> kg_load_vec_evict_first(const T *from)
+KG_INLINE kg_vec<T, N> kg_load_vec_evict_first(const T *from, uint64_t policy)
 {
 #if __CUDA_ARCH__ >= 800
     typedef typename kg_word<N * sizeof(T)>::type word;
     if constexpr (sizeof(word) >= sizeof(uint32_t)) {
-        const uint64_t policy = kg_evict_first();
         kg_vec<T, N> v;
 #pragma unroll
         for (int i = 0; i < (int)(sizeof v / sizeof(word)); i++)
@@ -203,6 +211,12 @@ KG_INLINE kg_vec<T, N> kg_load_vec_evict_first(const T *from)
     }
 #endif
     return kg_load_vec<N>(from);
+}
+
+template <int N, typename T>
+KG_INLINE kg_vec<T, N> kg_load_vec_evict_first(const T *from)
+{
+    return kg_load_vec_evict_first<N>(from, kg_evict_first());
 }
 
 KG_INLINE uint32_t kg_shared_address(const void *shared)

@@ -7,12 +7,14 @@ KG_INLINE void copy(const char *from, char *to)
     kg_store_vec((T *)to, kg_load_vec<N>((const T *)from));
     kg_store_vec_stream((T *)to + N, kg_load_vec_stream<N>((const T *)from + N));
     kg_store_vec((T *)to + 2 * N, kg_load_vec_evict_first<N>((const T *)from + 2 * N));
+    kg_store_vec((T *)to + 3 * N,
+                 kg_load_vec_evict_first<N>((const T *)from + 3 * N, kg_evict_first_here()));
 }
 
 template <typename FOLD>
 KG_INLINE void fold(char *memory, int &turn)
 {
-    typename FOLD::type *values = (typename FOLD::type *)memory + threadIdx.x;
+    typename FOLD::type *values = (typename FOLD::type *)memory + kg_block_here() + threadIdx.x;
     *values = FOLD::both(kg_warp_fold<FOLD, 8>(*values), kg_block_fold<FOLD, 128>(*values, turn));
     *values =
         FOLD::both(kg_row_fold<FOLD, 16>(*values, turn), kg_row_fold<FOLD, 128>(*values, turn));

@@ -192,6 +192,7 @@ static const char *const reserved_words[] = {
     "padded",
     "columns",
     "many",
+    "policy",
     "parts",
     "meetings",
     "copied",

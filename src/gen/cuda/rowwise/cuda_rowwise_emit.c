@@ -252,11 +252,12 @@ static void emit_rows(struct kg_cuda_rowwise_writer *writer)
                            "row += gridDim.x / CLUSTER)");
     else if (writer->plan->blocks > 1)
         kg_code_open(code,
-                     "for (int64_t begin = (int64_t)blockIdx.x * %d; HELD || begin < rows; "
+                     "for (int64_t begin = (int64_t)kg_block_here() * %d; HELD || begin < rows; "
                      "begin += (int64_t)gridDim.x * %d)",
                      writer->plan->blocks, writer->plan->blocks);
     else
-        kg_code_open(code, "for (int64_t row = blockIdx.x; HELD || row < rows; row += gridDim.x)");
+        kg_code_open(code,
+                     "for (int64_t row = kg_block_here(); HELD || row < rows; row += gridDim.x)");
     if (writer->plan->blocks > 1) // all lanes of a warp take part: some do the last row again
         kg_code_line(code, "const int64_t row = kg_min_i64(begin + threadIdx.y, rows - 1);");
     if (!several)
@@ -327,6 +328,8 @@ static void emit_opening(struct kg_cuda_rowwise_writer *writer)
     kg_code_line(code, "const PLACE all = (left + SPAN * VECTOR - 1) / (SPAN * VECTOR);");
     kg_code_line(code, "const int parts = HELD || all < HOLD ? (int)all : HOLD;");
     kg_code_line(code, "int turn = 0;");
+    if (plan->evict)
+        kg_code_line(code, "const uint64_t policy = kg_evict_first_here();");
     emit_places(writer);
     kg_cuda_rowwise_slots(writer);
     if (plan->cluster == 1)

@@ -85,13 +85,11 @@ void kg_cuda_rowwise_fill(struct kg_cuda_rowwise_writer *writer, int i, const ch
     kg_code_open(code, "if constexpr (WHOLE)");
     kg_cuda_rowwise_axes(writer, "first");
     kg_code_begin(code);
-    kg_text_format(code->text, "%s = kg_load_vec%s<VECTOR>(", to,
-                   writer->plan->evict && stream->held &&
-                           kg_cuda_reads_once(stream->nest, stream->access)
-                       ? "_evict_first"
-                       : "");
+    bool evicts =
+        writer->plan->evict && stream->held && kg_cuda_reads_once(stream->nest, stream->access);
+    kg_text_format(code->text, "%s = kg_load_vec%s<VECTOR>(", to, evicts ? "_evict_first" : "");
     print_place(writer, stream->nest, stream->access);
-    kg_text_add(code->text, ");");
+    kg_text_add(code->text, evicts ? ", policy);" : ");");
     kg_code_end(code);
     kg_code_outdent(code);
     kg_code_line(code, "} else {");
