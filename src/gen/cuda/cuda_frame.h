@@ -43,7 +43,7 @@ void kg_cuda_starting_function(struct kg_code *code, const struct kg_group *grou
 void kg_cuda_call_body(struct kg_code *code, const struct kg_group *group, const char *body,
                        const char *values);
 // Small problems take less time than the pause between two launches: theirs may start before what
-// is before them has ended. Functions that wait for that are made by the two above.
+// is before them has ended. Those of kg_cuda_waiting_function and kg_cuda_starting_function wait.
 void kg_cuda_start_early(const struct kg_group *group, const struct kg_device_facts *facts,
                          struct kg_grids *grids);
 // A whole kernel that has nothing to do.
