@@ -64,17 +64,18 @@ static double block_seconds(const struct kg_cuda_memory_work *work,
 
 // What memory moves more, or less, because loads are evicted first from the L2: what other kernels
 // wrote stays there and is not written to memory meanwhile, unless this kernel's own results take
-// its place; such loads are a little slower. Sums and maxima of 16 to 512 MB on an H100, cold:
+// its place; such loads are a little slower
+// unless each thread has but one. Sums and maxima of 16 to 512 MB on an H100, cold:
 // times over those without are 0.85 at 64 MB, 0.93 at 128, 1 at 256 and 1.03 at 512; of softmax,
 // norms and element-wise kernels 1.01.
 static double evicting_bytes(const struct kg_cuda_memory_work *work,
                              const struct kg_device_facts *facts)
 {
     const double WRITTEN = 0.29; // share of the L2 that other kernels wrote
-    const double alone = work->accesses <= 1 ? 0 : 0.045;   // one load of each thread, or more
-    const double SLOWER = work->segment > 0 ? 0.07 : alone; // along columns
+    const double one_row = work->accesses <= 1 ? 0 : 0.045;   // one load of each thread, or more
+    const double slower = work->segment > 0 ? 0.07 : one_row; // along columns, along a row
     double kept = fmin(work->evicted, (double)facts->cache[2]) - (work->bytes - work->evicted);
-    return SLOWER * work->evicted - WRITTEN * fmax(0, kept);
+    return slower * work->evicted - WRITTEN * fmax(0, kept);
 }
 
 // What keeps a launch busy, one by one: rounds of blocks that wait, instructions, main memory, and

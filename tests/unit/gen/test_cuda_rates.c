@@ -12,6 +12,8 @@ static const char mean_of_rows[] =
     "{ s[p] = mean(d) x[p, d] * x[p, d]\n y[p, d] = x[p, d] * s[p] }";
 static const char sum_of_rows[] =
     "op s(x: T[P, D]) -> (y: T[P]) where T in f16 f32 { y[p] = sum(d) x[p, d] }";
+static const char place_of_most[] =
+    "op a(x: T[P, D]) -> (y: i32[P]) where T in f16 f32 { y[p] = argmax(d) x[p, d] }";
 static const char sum_of_columns[] =
     "op s(x: T[P, D]) -> (y: T[D]) where T in f16 f32 { y[d] = sum(p) x[p, d] }";
 static const char add[] = "op a(x: T[P, D], v: T[D]) -> (y: T[P, D]) where T in f16 f32 "
@@ -189,6 +191,35 @@ static void single_vectors_are_evicted(void)
     CHECK(threads < 512);
     choose(mean_of_rows, "P=65536 D=4096 T=f16", "h200", &threads);
     CHECK(threads < 512);
+    choose(place_of_most, "P=65536 D=4096 T=f16", "h200", &threads);
+    CHECK(threads < 512);
+}
+
+// Does each of the words stand in the source, and the last one after all others?
+static bool stand_in_order(const struct kg_text *source, const char *const words[3])
+{
+    const char *all = source->length > 0 ? kg_text_string(source) : "";
+    const char *first = strstr(all, words[0]), *last = strstr(all, words[2]);
+    const char *between = first ? strstr(first, words[1]) : NULL;
+    return between && last > between;
+}
+
+// Signals of a block, and what tiles store to shared memory, would hold up its first loads.
+static void loads_come_first(void)
+{
+    static const char *const rows[] = {"kg_evict_first_here();",
+                                       "kg_load_vec_evict_first<VECTOR>(x",
+                                       "kg_start_next_of_few();"},
+                             *const tiles[] = {"take0[part] = kg_load_predicated", "__syncwarp();",
+                                               "kg_tile_fill(&tile0"};
+    struct kg_text sum = {0}, turned = {0};
+    CHECK(evicts_into(sum_of_rows, "P=65536 D=4096 T=f16", &sum));
+    CHECK(stand_in_order(&sum, rows));
+    evicts_into("op t(x: T[P, D]) -> (y: T[D, P]) where T in f16 f32 { y[d, p] = x[p, d] }",
+                "P=4096 D=4096 T=f16", &turned);
+    CHECK(stand_in_order(&turned, tiles));
+    kg_text_free(&sum);
+    kg_text_free(&turned);
 }
 
 // Of what is read once, and is more than the L2 holds, but not many times more.
@@ -206,5 +237,5 @@ static void reductions_spare_the_l2(void)
 }
 
 TEST_MAIN(short_rows_share_blocks, few_short_rows_have_few_threads, times_follow_memory,
-          units_have_limits, few_rows_are_not_shared, single_vectors_are_evicted,
+          units_have_limits, few_rows_are_not_shared, single_vectors_are_evicted, loads_come_first,
           reductions_spare_the_l2, shared_tensors_stay)

@@ -182,8 +182,8 @@ static void try_shares(struct kg_cuda_rule *rule, struct kg_config config, int64
 // evicted first, if nearly all threads of a block of at most 512 then have one. The model expects
 // less of it than races on an H100 gave: with one vector a thread such loads are 3 to 5 % faster
 // than others, with two or more 2 % slower. Sums, means and maxima of 20 MB to 1.2 GB, rows of 128
-// to 512 vectors, took 3 % less time than by the model's choice, but arguments of maxima 6 % more:
-// at the end of each row their threads exchange places, too.
+// to 512 vectors, took 3 % less time than by the model's choice. Places of maxima are left out: of
+// rows of 512 vectors they took 6 % more, since at the end threads exchange places, too.
 static void try_single(struct kg_cuda_rule *rule, int64_t columns)
 {
     enum { LEAST = 128, MOST = 512 };
