@@ -145,6 +145,28 @@ static struct kg_syntax_param **parse_params(struct kg_parser *parser,
     return link;
 }
 
+// What was to be reduced begins a statement if the reduction is misspelt: `mena(d) x[p, d]`.
+static void refuse_misspelt_reduction(struct kg_parser *parser, const struct kg_token *read)
+{
+    const struct kg_token *at = read - 1;
+    const char *names[KG_REDUCE_COUNT], *all = "help: reductions are";
+    if (at->kind != KG_TOKEN_CLOSE_PAREN || at->span.line != read->span.line)
+        return;
+    do
+        at--;
+    while (at->kind == KG_TOKEN_NAME || at->kind == KG_TOKEN_COMMA);
+    if (at->kind != KG_TOKEN_OPEN_PAREN || at[-1].kind != KG_TOKEN_NAME ||
+        kg_function_find(at[-1].text, strlen(at[-1].text)) != KG_FUNCTION_COUNT)
+        return;
+    for (int i = 0; i < KG_REDUCE_COUNT; i++) {
+        names[i] = kg_reduces[i].name;
+        all = kg_lang_format(parser->job, "%s%s %s", all, i > 0 ? "," : "", names[i]);
+    }
+    kg_lang_fail(parser->job, at[-1].span,
+                 kg_lang_suggest(parser->job, at[-1].text, names, KG_REDUCE_COUNT, all),
+                 "unknown reduction \"%s\"", at[-1].text);
+}
+
 // `y[p, d] = ...`
 static struct kg_syntax_statement *parse_statement(struct kg_parser *parser)
 {
@@ -165,6 +187,8 @@ static struct kg_syntax_statement *parse_statement(struct kg_parser *parser)
                              "\",\" or \"]\"; on the left stand plain index names");
     }
     statement->span = kg_lang_join(statement->name->span, end->span);
+    if (parser->at->kind != KG_TOKEN_ASSIGN)
+        refuse_misspelt_reduction(parser, statement->name);
     kg_parser_expect(parser, KG_TOKEN_ASSIGN, NULL);
     statement->value = kg_parser_expression(parser);
     return statement;
