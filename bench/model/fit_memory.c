@@ -19,6 +19,8 @@
 #include "base/files.h"
 #include "gen/built.h"
 #include "gen/cuda/cuda_memory_time.h"
+#include "gen/cuda/scan/cuda_scan.h"
+#include "gen/families.h"
 #include "lang/lang.h"
 
 #include <math.h>
@@ -147,10 +149,13 @@ struct all_times {
     struct kg_cuda_memory_times of[FAMILIES];
 };
 
-static int find_family(const char *name)
+// -1 for scans down columns, which have a model of their own.
+static int find_family(const struct kg_match *match)
 {
+    if (match->family == &kg_cuda_scan && ((const struct kg_scan_plan *)match->analysis)->column)
+        return -1;
     for (int i = 0; i < FAMILIES; i++)
-        if (strcmp(families[i].name, name) == 0)
+        if (strcmp(families[i].name, match->family->name) == 0)
             return i;
     return -1;
 }
@@ -181,7 +186,7 @@ static void add_sample(const struct kg_problem *problem, const struct race *race
     sample->choice = choice_text(&choice);
     sample->groups = choice.count;
     for (int i = 0; i < sample->groups; i++) {
-        int family = sample->families[i] = find_family(choice.matches[i]->family->name);
+        int family = sample->families[i] = find_family(choice.matches[i]);
         if (family < 0)
             return;
         sample->counts[i] =

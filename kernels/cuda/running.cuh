@@ -2,6 +2,12 @@
 // previous ones. A struct of lanes.cuh defines how two values are combined, and the order is fixed
 // here too.
 
+// Positions of a tile of `tile` that there are, where `rest` are left; none if that is negative.
+KG_INLINE int kg_left(int64_t rest, int tile)
+{
+    return rest < tile ? (int)rest : tile;
+}
+
 // ---- Running totals in one thread ----
 
 // Sums are kept as kg_two, everything else as it is.
@@ -45,6 +51,12 @@ KG_INLINE kg_found<T> kg_from_below(kg_found<T> found, int distance)
     return {kg_from_below<LANES>(found.value, distance), kg_from_below<LANES>(found.at, distance)};
 }
 
+template <int LANES, typename T>
+KG_INLINE kg_two<T> kg_from_below(kg_two<T> two, int distance)
+{
+    return {kg_from_below<LANES>(two.sum, distance), kg_from_below<LANES>(two.lost, distance)};
+}
+
 // The value of lane `lane` among LANES adjacent lanes.
 template <int LANES, typename T>
 KG_INLINE T kg_of_lane(T value, int lane)
@@ -56,6 +68,12 @@ template <int LANES, typename T>
 KG_INLINE kg_found<T> kg_of_lane(kg_found<T> found, int lane)
 {
     return {kg_of_lane<LANES>(found.value, lane), kg_of_lane<LANES>(found.at, lane)};
+}
+
+template <int LANES, typename T>
+KG_INLINE kg_two<T> kg_of_lane(kg_two<T> two, int lane)
+{
+    return {kg_of_lane<LANES>(two.sum, lane), kg_of_lane<LANES>(two.lost, lane)};
 }
 
 // An inclusive scan among LANES adjacent lanes, a power of two; every thread of the warp takes
@@ -132,4 +150,64 @@ KG_INLINE typename FOLD::type kg_row_before(typename FOLD::type (&values)[COUNT]
         turn ^= 1;
     }
     return all;
+}
+
+// The same down columns: an exclusive scan over the ROWS threads of a column, which are ACROSS
+// threads apart. The threads of a block are numbered by threadIdx.x; ROWS and ACROSS are powers of
+// two, and a block has whole warps. Each of VECTOR values belongs to a column of its own; `all`
+// receives the columns' totals.
+template <typename FOLD, int ACROSS, int ROWS, int VECTOR>
+KG_INLINE void kg_column_before(typename FOLD::type (&values)[VECTOR],
+                                typename FOLD::type (&all)[VECTOR], typename FOLD::type none,
+                                int &turn)
+{
+    typedef typename FOLD::type type;
+    constexpr int among = ACROSS < 32 ? 32 / ACROSS : 1, groups = ROWS / among;
+    static_assert(ROWS == 1 || ROWS % among == 0, "whole warps");
+    const int lane = threadIdx.x % 32, column = threadIdx.x % ACROSS;
+    type before[VECTOR];
+#pragma unroll
+    for (int i = 0; i < VECTOR; i++)
+        before[i] = none;
+    if constexpr (ROWS > 1 && among > 1) {
+#pragma unroll
+        for (int i = 0; i < VECTOR; i++) {
+#pragma unroll
+            for (int distance = ACROSS; distance < 32; distance *= 2) {
+                const type below = kg_from_below<32>(values[i], distance);
+                if (lane >= distance)
+                    values[i] = FOLD::both(below, values[i]);
+            }
+            const type below = kg_from_below<32>(values[i], ACROSS);
+            before[i] = lane >= ACROSS ? below : none;
+            values[i] = kg_of_lane<32>(values[i], 32 - ACROSS + column);
+        }
+    }
+    if constexpr (groups > 1) {
+        __shared__ type slots[2][groups][VECTOR][ACROSS];
+        const int group = threadIdx.x / (ACROSS * among);
+#pragma unroll
+        for (int i = 0; i < VECTOR; i++)
+            if (among == 1 || lane < ACROSS)
+                slots[turn][group][i][column] = values[i];
+        __syncthreads();
+#pragma unroll
+        for (int i = 0; i < VECTOR; i++) {
+            type lower = none, sum = none;
+#pragma unroll
+            for (int other = 0; other < groups; other++) {
+                if (other == group)
+                    lower = sum;
+                sum = FOLD::both(sum, slots[turn][other][i][column]);
+            }
+            before[i] = FOLD::both(lower, before[i]);
+            values[i] = sum;
+        }
+        turn ^= 1;
+    }
+#pragma unroll
+    for (int i = 0; i < VECTOR; i++) {
+        all[i] = values[i];
+        values[i] = before[i];
+    }
 }

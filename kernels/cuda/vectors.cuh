@@ -134,6 +134,36 @@ KG_INLINE kg_vec<T, N> kg_load_vec(const T *from)
     return v;
 }
 
+// A vector as it came from memory, for those that are kept while others are worked on: compilers
+// take the small elements of a kg_vec apart as soon as it is there, and wait for it.
+template <typename T, int N>
+struct kg_raw_vec {
+    typedef typename kg_word<N * sizeof(T)>::type word;
+    word at[sizeof(kg_vec<T, N>) / sizeof(word)];
+};
+
+template <int N, typename T>
+KG_INLINE kg_raw_vec<T, N> kg_load_raw(const T *from)
+{
+    typedef typename kg_raw_vec<T, N>::word word;
+    kg_raw_vec<T, N> raw;
+#pragma unroll
+    for (int i = 0; i < (int)(sizeof raw / sizeof(word)); i++)
+        raw.at[i] = reinterpret_cast<const word *>(from)[i];
+    return raw;
+}
+
+template <typename T, int N>
+KG_INLINE kg_vec<T, N> kg_elements(kg_raw_vec<T, N> raw)
+{
+    typedef typename kg_raw_vec<T, N>::word word;
+    kg_vec<T, N> v;
+#pragma unroll
+    for (int i = 0; i < (int)(sizeof v / sizeof(word)); i++)
+        reinterpret_cast<word *>(&v)[i] = raw.at[i];
+    return v;
+}
+
 // For data that is read once and not written while the kernel runs.
 template <int N, typename T>
 KG_INLINE kg_vec<T, N> kg_load_vec_stream(const T *from)

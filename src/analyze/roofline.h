@@ -29,6 +29,8 @@ struct kg_device_facts {
     double bandwidth; // bytes per second of main memory, read + write
     // Bandwidth of a copy from four places in turn, over that of one in order; 0: unknown.
     double interleaving;
+    // Bytes read and written from which on stores past the caches are faster; 0: unknown.
+    double streamed;
     int64_t measured; // when these numbers were: seconds since 1970; 0: they are from tables
     double flops[KG_TYPE_F64 + 1]; // by compute type, FMA counted as two
     int64_t cache[4];     // bytes: [1] L1 data per unit, [2] L2 per unit or device, [3] last level

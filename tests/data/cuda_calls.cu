@@ -5,6 +5,7 @@ template <typename T, int N>
 KG_INLINE void copy(const char *from, char *to)
 {
     kg_store_vec((T *)to, kg_load_vec<N>((const T *)from));
+    kg_store_vec((T *)to + 2 * N, kg_elements(kg_load_raw<N>((const T *)from + 2 * N)));
     kg_store_vec_stream((T *)to + N, kg_load_vec_stream<N>((const T *)from + N));
     kg_store_vec((T *)to + 2 * N, kg_load_vec_evict_first<N>((const T *)from + 2 * N));
     kg_store_vec((T *)to + 3 * N,
@@ -35,12 +36,14 @@ template <typename FOLD, typename CARRY>
 KG_INLINE void running(char *memory, int &turn)
 {
     typename FOLD::type *to = (typename FOLD::type *)memory + threadIdx.x,
-                        values[2] = {to[0], to[1]};
+                        values[2] = {to[0], to[1]}, totals[2];
     CARRY *carry = (CARRY *)memory;
     kg_carry_on<FOLD>(*carry, kg_row_before<FOLD, 128, 1>(values, *to, turn));
     kg_warp_running<FOLD, 8>(values);
     to[0] = kg_from_below<8>(kg_of_lane<8>(values[0], 3), 1);
     to[1] = FOLD::both(kg_carried(*carry), values[1]);
+    kg_column_before<FOLD, 8, 16>(values, totals, *to, turn);
+    to[2] = totals[kg_left(turn, 2) > 1];
 #if __CUDA_ARCH__ >= 900
     *to = kg_row_before<FOLD, 128, 2>(values, *to, turn);
     kg_cluster_arrive_relaxed();

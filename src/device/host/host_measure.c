@@ -1,8 +1,9 @@
 // The numbers of a machine that no file gives reliably: the real clock rate of its cores, the
-// bandwidth of its memory, and how much faster a core copies from several places in turn.
-// They are measured (about a third of a second) and kept with their date, in a file named by
-// everything they depend on, in the user's folder for caches: whatever folder the records are in,
-// the bounds of one machine are the same.
+// bandwidth of its memory, how much faster a core copies from several places in turn, and from
+// which size on stores past the caches are faster (a virtual machine may be told of other caches
+// than it has, or share them). They are measured (about a third of a second) and kept with their
+// date, in a file named by everything they depend on, in the user's folder for caches: whatever
+// folder the records are in, the bounds of one machine are the same.
 //
 // Other load on the machine can only make the first two smaller. The best of many short passes
 // counts, and so does the bandwidth that kernels reach. They are measured again when they are an
@@ -32,9 +33,12 @@
 #define BLOCK ((size_t)4096)
 #define SLICES 8 // of the buffers: passes short enough to fall into a quiet moment
 #define LEAST_TURNS (6 * SLICES)
-#define GRAIN 64            // blocks that a thread takes at once
-#define WAYS ((size_t)4)    // places that a core copies from in turn,
-#define PIECE ((size_t)256) // so many bytes of each at a time
+#define GRAIN 64                         // blocks that a thread takes at once
+#define LEAST_STREAMED ((size_t)1 << 20) // bytes read and written, from which on
+#define STREAM_REPEATS 3                 // stores past the caches are tried,
+#define STREAM_GAIN 1.03                 // and what they have to gain
+#define WAYS ((size_t)4)                 // places that a core copies from in turn,
+#define PIECE ((size_t)256)              // so many bytes of each at a time
 #define SECONDS_KEPT 3600.0
 #define FAR_OFF 1.25 // a kernel that moves so many times as much shows that the number is wrong
 
@@ -44,13 +48,15 @@ struct numbers {
     double measured;     // when: seconds since 1970
     double seen;         // what kernels reached since, bytes per second; 0: nothing
     double interleaving; // bandwidth of interleaved copying over that of copying in order
+    double streamed;     // bytes from which on stores past the caches are faster
 };
 
 // Limits that every current machine meets; numbers outside them in a file are ignored.
 static bool is_plausible(const struct numbers *numbers)
 {
     return numbers->clock > 1e8 && numbers->clock < 2e10 && numbers->bandwidth > 1e8 &&
-           numbers->bandwidth < 1e14 && numbers->interleaving > 0.01 && numbers->interleaving < 100;
+           numbers->bandwidth < 1e14 && numbers->interleaving > 0.01 &&
+           numbers->interleaving < 100 && numbers->streamed > 0 && numbers->streamed < 1e12;
 }
 
 // A chain of dependent additions, one cycle each on all relevant cores. A register is added instead
@@ -149,6 +155,20 @@ static void copy_blocks(void *user, int thread, int64_t begin, int64_t end)
     end_copying();
 }
 
+// With stores that leave the lines in the caches, as long as these hold them.
+static void copy_cached(void *user, int thread, int64_t begin, int64_t end)
+{
+    (void)thread;
+    const struct stream *stream = user;
+    const size_t first = (size_t)begin * BLOCK, bytes = (size_t)(end - begin) * BLOCK;
+    char *to = stream->to + first;
+    const char *from = stream->from + first;
+    for (size_t i = 0; i < bytes; i += PIECE) { // short pieces: memcpy streams long ones itself
+        memcpy(to + i, from + i, PIECE);
+        __asm__ volatile("" : : : "memory");
+    }
+}
+
 // The same from WAYS places, a piece of each in turn, as element-wise kernels do with `ways`.
 static void copy_interleaved(void *user, int thread, int64_t begin, int64_t end)
 {
@@ -208,7 +228,39 @@ static void stream_passes(struct kg_host_device *host, struct kg_host_pool *pool
         numbers->bandwidth = best[number] > numbers->bandwidth ? best[number] : numbers->bandwidth;
 }
 
-// Sets the bandwidth, unless it is higher already, and what interleaving gains.
+// The best of copying the same `bytes` again and again.
+static double time_copies(struct kg_host_device *host, struct kg_host_pool *pool,
+                          kg_host_pool_body *body, struct stream *stream, size_t bytes)
+{
+    double best = 1e9;
+    for (int repeat = 0; repeat <= STREAM_REPEATS; repeat++) {
+        double start = kg_host_now(&host->base);
+        kg_host_pool_run(pool, (int64_t)(bytes / BLOCK), GRAIN, body, stream);
+        double seconds = kg_host_now(&host->base) - start;
+        if (repeat > 0 && seconds < best) // the first one finds the caches as others left them
+            best = seconds;
+    }
+    return best;
+}
+
+// The least size from which on, by doubling, stores past the caches always gain; beyond what the
+// buffers hold they are expected to.
+static double find_streamed(struct kg_host_device *host, struct kg_host_pool *pool,
+                            struct stream *stream, size_t bytes)
+{
+    double from = 2 * (double)bytes;
+    for (size_t part = bytes; 2 * part >= LEAST_STREAMED; part /= 2) {
+        double cached = time_copies(host, pool, copy_cached, stream, part);
+        double streamed = time_copies(host, pool, copy_blocks, stream, part);
+        if (cached < STREAM_GAIN * streamed)
+            break;
+        from = 2 * (double)part;
+    }
+    return from;
+}
+
+// Sets the bandwidth, unless it is higher already, what interleaving gains, and where streaming
+// does.
 static enum kg_status measure_memory(struct kg_host_device *host, struct numbers *numbers,
                                      struct kg_error *error)
 {
@@ -221,6 +273,7 @@ static enum kg_status measure_memory(struct kg_host_device *host, struct numbers
     } else {
         kg_host_pool_enter(pool);
         stream_passes(host, pool, &stream, bytes, numbers);
+        numbers->streamed = find_streamed(host, pool, &stream, LEAST_BYTES);
         kg_host_pool_leave(pool);
     }
     free(stream.from);
@@ -235,10 +288,11 @@ static bool read_kept(const char *path, struct numbers *numbers)
     *numbers = (struct numbers){0};
     if (!kg_files_exists(path) || kg_files_read(path, 256, &text, &length, NULL) != KG_OK)
         return false;
-    bool known = sscanf(text, "clock %lf bandwidth %lf measured %lf seen %lf interleaving %lf",
-                        &numbers->clock, &numbers->bandwidth, &numbers->measured, &numbers->seen,
-                        &numbers->interleaving) == 5 &&
-                 is_plausible(numbers);
+    bool known =
+        sscanf(text, "clock %lf bandwidth %lf measured %lf seen %lf interleaving %lf streamed %lf",
+               &numbers->clock, &numbers->bandwidth, &numbers->measured, &numbers->seen,
+               &numbers->interleaving, &numbers->streamed) == 6 &&
+        is_plausible(numbers);
     free(text);
     if (!known)
         *numbers = (struct numbers){0};
@@ -248,9 +302,11 @@ static bool read_kept(const char *path, struct numbers *numbers)
 static void keep(const char *path, const struct numbers *numbers)
 {
     struct kg_text text = {0};
-    kg_text_format(&text, "clock %.6e bandwidth %.6e measured %.0f seen %.6e interleaving %.3f\n",
-                   numbers->clock, numbers->bandwidth, numbers->measured, numbers->seen,
-                   numbers->interleaving);
+    kg_text_format(
+        &text,
+        "clock %.6e bandwidth %.6e measured %.0f seen %.6e interleaving %.3f streamed %.0f\n",
+        numbers->clock, numbers->bandwidth, numbers->measured, numbers->seen, numbers->interleaving,
+        numbers->streamed);
     if (!text.failed)
         // If this fails, it is measured again.
         kg_files_publish(path, text.data, text.length, NULL);
@@ -331,6 +387,7 @@ enum kg_status kg_host_measure(struct kg_host_device *host, struct kg_error *err
     facts->clock = numbers.clock;
     facts->bandwidth = numbers.bandwidth;
     facts->interleaving = numbers.interleaving;
+    facts->streamed = numbers.streamed;
     facts->measured = (int64_t)numbers.measured;
     int busy = facts->units < host->machine.cores ? facts->units : host->machine.cores;
     for (int type = 0; type <= KG_TYPE_F64; type++)

@@ -322,6 +322,24 @@ static double restarts_of(const struct kg_nest *nest)
     return restarts;
 }
 
+// A row of a scan by one thread: each element waits for the one before, and where rows are lines,
+// each lane of a warp touches lines of its own.
+static void describe_scan(const struct kg_nest *nest, double turns,
+                          struct kg_cuda_memory_work *work)
+{
+    enum { WARP = 32, LINE = 128 };
+    work->trips = turns;
+    work->near_trips = 0;
+    if (scanned_axis(nest) != nest->output_axes - 1)
+        return;
+    for (int a = 0; a <= nest->access_count; a++) {
+        const struct kg_tensor *tensor =
+            a < nest->access_count ? nest->accesses[a].tensor : nest->output;
+        double row = turns * kg_dtypes[kg_emit_tensor_dtype(tensor)].bits / 8.0;
+        work->lines += turns * fmin(WARP, ceil(WARP * row / LINE));
+    }
+}
+
 // What a thread reads for its element it reads one by one; of neighbours that read the same, or
 // lines of memory that several read, caches give all but the first.
 int kg_cuda_direct_work(const struct kg_match *match, const struct kg_config *config,
@@ -354,6 +372,8 @@ int kg_cuda_direct_work(const struct kg_match *match, const struct kg_config *co
     kg_cuda_memory_access(work, of_thread,
                           kg_dtypes[kg_emit_tensor_dtype(nest->output)].bits / 8.0);
     kg_cuda_memory_compute(work, group, 0, nest->iterations, turns * of_thread);
+    if (scanned_axis(nest) >= 0)
+        describe_scan(nest, turns, work);
     if (nest->class == KG_CLASS_REDUCE && kg_reduces[nest->reduce].is_argument)
         work->steps += turns * of_thread * PLACE_STEPS;
     return 1;

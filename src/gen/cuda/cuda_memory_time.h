@@ -28,6 +28,7 @@ struct kg_cuda_memory_work {
     double meetings;   // and its threads for each other
     double accesses;   // loads and stores of a thread
     double moved;      // bytes that these move
+    double lines;      // of memory that accesses of a warp touch one by one: its lanes lie apart
     bool streamed;     // by accesses that caches are told not to keep
     double evicted;    // bytes of the first kind that the L2 is told to evict first
     double steps;      // other instructions of a thread,

@@ -271,6 +271,10 @@ static const char *const reserved_words[] = {
     "reach",
     "span",
     "j",
+    "ahead",
+    "own",
+    "within",
+    "ACROSS",
     // Host functions that launch:
     "stream",
     "scratch_bytes",
@@ -278,9 +282,9 @@ static const char *const reserved_words[] = {
 
 // Letters followed by digits that families use: "i0", "acc12". Users' x1 and w2 are not changed.
 static const char *const reserved_stems[] = {
-    "i",    "v",     "t",     "at",    "acc",   "lane",  "row",  "part",   "lost",   "where",
-    "more", "place", "slots", "take",  "from",  "stage", "wide", "narrow", "before", "both",
-    "over", "tile",  "map_",  "count", "block", "batch", "spot", "copy",   "down"};
+    "i",    "v",    "t",     "at",    "acc",   "lane",  "row",   "part", "lost",   "where",
+    "more", "now",  "place", "slots", "take",  "from",  "stage", "wide", "narrow", "before",
+    "both", "over", "tile",  "map_",  "count", "block", "batch", "spot", "copy",   "down"};
 
 static bool is_stride_name(const char *name)
 {

@@ -105,6 +105,7 @@ static void facts_make_sense(void)
     CHECK(again->facts.bandwidth == third->facts.bandwidth);
     CHECK(again->facts.clock == third->facts.clock);
     CHECK(again->facts.interleaving > 0 && again->facts.interleaving == third->facts.interleaving);
+    CHECK(again->facts.streamed >= 1 << 20 && again->facts.streamed == third->facts.streamed);
     kg_device_close(again);
     kg_device_close(third);
     kg_device_close(device);
@@ -136,8 +137,10 @@ static double open_bandwidth(double noted)
 
 static void bandwidth_only_grows(void)
 {
-    static const char low[] = "clock 2e9 bandwidth 2e8 measured %lld seen 0 interleaving 1\n";
-    static const char high[] = "clock 2e9 bandwidth 9e13 measured %lld seen 0 interleaving 1\n";
+    static const char low[] =
+        "clock 2e9 bandwidth 2e8 measured %lld seen 0 interleaving 1 streamed 4e6\n";
+    static const char high[] =
+        "clock 2e9 bandwidth 9e13 measured %lld seen 0 interleaving 1 streamed 4e6\n";
     open_bandwidth(0);
     write_numbers(low, 5);
     CHECK(open_bandwidth(0) == 2e8); // it was measured just now
@@ -149,7 +152,9 @@ static void bandwidth_only_grows(void)
     CHECK(fabs(open_bandwidth(0) - measured) <= 1e-6 * measured);
     write_numbers(low, -100000); // a date in the future
     CHECK(open_bandwidth(0) > 2e8);
-    write_numbers("clock 2e9 bandwidth 2e8 measured 3\n", 0); // as it was written before
+    write_numbers("clock 2e9 bandwidth 2e8 measured %lld seen 0 interleaving 1\n", 5);
+    CHECK(open_bandwidth(0) > 2e8); // as it was written before
+    write_numbers("clock 2e9 bandwidth 2e8 measured %lld seen 0 interleaving 1 streamed 0\n", 5);
     CHECK(open_bandwidth(0) > 2e8);
     write_numbers(high, 3700);
     CHECK(open_bandwidth(0) == 9e13);
@@ -163,7 +168,8 @@ static void bandwidth_only_grows(void)
 // Wherever compiled objects are kept, one machine has one bandwidth.
 static void one_for_all_folders(void)
 {
-    static const char noted[] = "clock 2e9 bandwidth 3e8 measured %lld seen 0 interleaving 1\n";
+    static const char noted[] =
+        "clock 2e9 bandwidth 3e8 measured %lld seen 0 interleaving 1 streamed 4e6\n";
     char other[] = "/tmp/kg-test-other-XXXXXX";
     open_bandwidth(0);
     write_numbers(noted, 5);

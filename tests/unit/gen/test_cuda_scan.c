@@ -77,13 +77,45 @@ static void columns(void)
 {
     struct kg_grids grids;
     check_guess(column, "P=100 D=1000000 T=f32",
-                "scan: threads=128 vector=4 hold=8 cluster=1 chunk=0 maxnreg=0", &grids);
-    CHECK(grids.grids[0].blocks[0] == (250000 + 127) / 128);
-    CHECK(grids.unaligned[1].blocks[0] == (1000000 + 127) / 128);
+                "scan: threads=256 vector=4 hold=8 cluster=1 chunk=0 maxnreg=0 rows=1", &grids);
+    CHECK(grids.grids[0].blocks[0] == (250000 + 255) / 256);
+    CHECK(grids.unaligned[1].blocks[0] == (1000000 + 255) / 256);
+    // Threads below each other, and chunks: 8 of the 128 vectors of a row are a block's.
     check_guess(column, "P=4096 D=1024 T=f16",
-                "scan: threads=64 vector=8 hold=4 cluster=1 chunk=64 maxnreg=0", &grids);
-    CHECK(grids.count == 4 && grids.scratch == (size_t)64 * 1024 * 16);
-    CHECK(grids.grids[0].blocks[0] == 64 * 128 / 64 && grids.grids[2].blocks[0] == 64 * 128 / 64);
+                "scan: threads=256 vector=8 hold=4 cluster=1 chunk=256 maxnreg=0 rows=32", &grids);
+    CHECK(grids.count == 4 && grids.scratch == (size_t)16 * 1024 * 16);
+    CHECK(grids.grids[0].blocks[0] == 16 * 128 / 8 && grids.grids[2].blocks[0] == 16 * 128 / 8);
+    CHECK(grids.unaligned[1].blocks[0] == 16 * 1024 / 8);
+    // A column is as good as a row.
+    check_guess(column, "P=3000 D=1 T=f32",
+                "scan: threads=256 vector=1 hold=8 cluster=1 chunk=0 maxnreg=0 rows=256", &grids);
+    CHECK(grids.grids[0].blocks[0] == 1);
+}
+
+// What no block can be: tables of totals beyond what static shared memory holds, threads that
+// other threads of a warp are not below.
+static void column_limits(void)
+{
+    static const struct {
+        const char *words;
+        bool valid;
+    } cases[] = {
+        {"scan: threads=512 vector=8 hold=1 cluster=1 chunk=64 maxnreg=0 rows=16", false},
+        {"scan: threads=512 vector=8 hold=1 cluster=1 chunk=0 maxnreg=0 rows=16", true},
+        {"scan: threads=64 vector=1 hold=1 cluster=1 chunk=0 maxnreg=0 rows=128", false},
+        {"scan: threads=128 vector=1 hold=8 cluster=1 chunk=0 maxnreg=0 rows=128", true},
+        {"scan: threads=128 vector=1 hold=16 cluster=1 chunk=0 maxnreg=0 rows=128", false},
+        {"scan: threads=128 vector=1 hold=8 cluster=1 chunk=0 maxnreg=0", true}, // as written once
+    };
+    struct kg_choice choice;
+    struct made made = make(column, "P=1000 D=512 T=f32");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        bool valid = kg_choice_read(made.problem, &facts, &kg_target_cuda, cases[i].words, &choice);
+        if (valid != cases[i].valid)
+            fprintf(stderr, "%s\n", cases[i].words);
+        CHECK(valid == cases[i].valid);
+    }
+    unmake(&made);
 }
 
 // A kernel with chunks that runs rows shorter than one: nothing is added up beforehand.
@@ -103,4 +135,4 @@ static void one_chunk(void)
     unmake(&made);
 }
 
-TEST_MAIN(families, rows, few_rows, columns, one_chunk)
+TEST_MAIN(families, rows, few_rows, columns, column_limits, one_chunk)

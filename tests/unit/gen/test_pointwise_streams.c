@@ -19,25 +19,28 @@ static const char from_bytes[] =
     "op r(x: u8[P, D]) -> (y: f32[P, D])\n{ y[p, d] = cast(f32, x[p, d]) }";
 
 // Caches of 1 MiB for each of two cores, and of 32 MiB for both; `interleaving` is what the
-// machine gains by copying from several places in turn.
-static void test_choice(double interleaving)
+// machine gains by copying from several places in turn, `streamed` the bytes from which on stores
+// past the caches gain, if they were measured.
+static void test_choice(double interleaving, double streamed)
 {
     static const struct {
         const char *text, *sizes;
         bool streams;
+        bool beyond; // if stores past the caches were seen to gain from 12 MiB on
     } cases[] = {
-        {take, "P=4096 D=4096", true},       {take, "P=1024 D=1024", false},
-        {take, "P=200000 D=128", false},     {take_half, "P=8192 D=4096", false},
-        {chain, "P=4096 D=4096", true},      {chain, "P=1024 D=1024", true},
-        {chain, "P=64 D=1024", false},       {take_rows, "P=4096 D=4096", false},
-        {outer, "P=4096 D=1024", false},     {outer, "P=8192 D=2048", true},
-        {from_bytes, "P=2048 D=1024", true},
+        {take, "P=4096 D=4096", true, true},        {take, "P=1024 D=1024", false, false},
+        {take, "P=200000 D=128", false, false},     {take_half, "P=8192 D=4096", false, false},
+        {chain, "P=4096 D=4096", true, true},       {chain, "P=1024 D=1024", true, false},
+        {chain, "P=64 D=1024", false, false},       {take_rows, "P=4096 D=4096", false, false},
+        {outer, "P=4096 D=1024", false, false},     {outer, "P=8192 D=2048", true, true},
+        {from_bytes, "P=2048 D=1024", true, false},
     };
     struct kg_device_facts facts = bench.device->facts;
     facts.cache[2] = 1 << 20;
     facts.cache[3] = 32 << 20;
     facts.units = 2;
     facts.interleaving = interleaving;
+    facts.streamed = streamed;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct kg_config guess;
         bench_define(&bench, cases[i].text, NULL);
@@ -47,11 +50,12 @@ static void test_choice(double interleaving)
             kg_match_find(kg_target_family(&kg_target_host, "pointwise"), &group, &facts, NULL);
         CHECK(match != NULL);
         match->family->guess(match, &guess);
-        if ((guess.value[1] > 0) != cases[i].streams)
+        const bool streams = streamed > 0 ? cases[i].beyond : cases[i].streams;
+        if ((guess.value[1] > 0) != streams)
             fprintf(stderr, "%s\nat %s: stream=%lld\n", cases[i].text, cases[i].sizes,
                     (long long)guess.value[1]);
-        CHECK((guess.value[1] > 0) == cases[i].streams);
-        CHECK(guess.value[3] == (cases[i].streams && interleaving > 1.1 ? 4 : 1));
+        CHECK((guess.value[1] > 0) == streams);
+        CHECK(guess.value[3] == (streams && interleaving > 1.1 ? 4 : 1));
         kg_problem_free(problem);
     }
 }
@@ -114,9 +118,10 @@ static void test_fetched(const char *text, int expected)
 int main(void)
 {
     bench_open(&bench);
-    test_choice(1.3);
-    test_choice(0.5);
-    test_choice(0); // unknown
+    test_choice(1.3, 0);
+    test_choice(0.5, 0);
+    test_choice(0, 0); // unknown
+    test_choice(1.3, 12 << 20);
     test_right(take, "block=1024 stream=64 tile=0 ways=4");
     test_right(take, "block=1024 stream=128 tile=0 ways=1");
     for (size_t i = 0; i < sizeof chosen / sizeof chosen[0]; i++) {

@@ -18,9 +18,9 @@
 #include "gen/cuda/cuda_memory_time.h"
 #include "gen/shared/bound.h"
 
-enum { THREADS, VECTOR, HOLD, CLUSTER, CHUNKED, REGISTERS };
+enum { THREADS, VECTOR, HOLD, CLUSTER, CHUNKED, REGISTERS, ROWS };
 
-enum { ACCESS = 16, WARP = 32, LEAST_BLOCK = 128 };
+enum { ACCESS = 16, WARP = 32, LEAST_BLOCK = 128, STATIC_SHARED = 48 << 10 };
 
 static const void *match_scan(const struct kg_group *group, const struct kg_device_facts *facts,
                               struct kg_arena *arena, struct kg_text *reason)
@@ -45,6 +45,7 @@ void kg_cuda_scan_plan_make(const struct kg_match *match, const struct kg_config
     };
     plan->scan.chunk = config->value[CHUNKED];
     plan->scan.entry = entry;
+    plan->rows = plan->scan.column && config->value[ROWS] > 0 ? (int)config->value[ROWS] : 1;
     if (!plan->scan.column && plan->threads <= WARP && plan->scan.chunk == 0)
         plan->blocks = LEAST_BLOCK / plan->threads;
 }
@@ -75,6 +76,9 @@ static void space(const struct kg_match *match, struct kg_space *space)
         kg_space_add(space, "chunk", KG_CHANGE_BLOCK, 5,
                      (int64_t[]){0, 1 << 14, 1 << 16, 1 << 18, 1 << 20});
     kg_cuda_space_registers(space);
+    if (plan->column)
+        kg_space_add_optional(space, "rows", KG_CHANGE_BLOCK, 10,
+                              (int64_t[]){1, 4, 8, 16, 32, 2, 64, 128, 256, 512});
 }
 
 // Rows or lines of columns together, the elements vectors follow, and the length of a scan.
@@ -121,11 +125,12 @@ static int lane_bytes(const struct kg_scan_plan *plan)
 
 int64_t kg_cuda_scan_registers(const struct kg_scan_plan *plan, const struct kg_config *config)
 {
+    enum { COLUMN_PLACES = 24 };
     int widest, all;
     int64_t elements = config->value[VECTOR] * config->value[HOLD];
     measure_elements(plan, &widest, &all);
-    if (plan->column)
-        return (elements * all + config->value[VECTOR] * 4 * lane_bytes(plan)) / 4;
+    if (plan->column) // what is on its way, the totals, and what goes out; places of all rows
+        return elements * (2 * all + lane_bytes(plan)) / 4 + COLUMN_PLACES;
     return (elements * (all + lane_bytes(plan)) + config->value[HOLD] * lane_bytes(plan)) / 4;
 }
 
@@ -133,6 +138,16 @@ static bool refuse(struct kg_text *reason, const char *why)
 {
     kg_text_add(reason, why);
     return false;
+}
+
+// Bytes of shared memory in which the threads of columns, warp by warp, leave totals: twice, for
+// turns, those of chunks with what rounding took.
+static int64_t slot_bytes(const struct kg_cuda_scan_plan *plan)
+{
+    const int64_t across = plan->threads / plan->rows, among = across < WARP ? WARP / across : 1;
+    const int64_t slots = plan->threads / among * plan->vector * 2;
+    const bool pair = plan->scan.fold.is_float_sum && plan->scan.chunk > 0;
+    return slots * lane_bytes(&plan->scan) * (pair ? 1 + 2 : 1);
 }
 
 static bool valid(const struct kg_match *match, const struct kg_config *config,
@@ -154,8 +169,12 @@ static bool valid(const struct kg_match *match, const struct kg_config *config,
         return refuse(reason, "chunks are for blocks");
     if (plan.cluster > 1 && (threads < LEAST_BLOCK || plan.scan.chunk > 0))
         return refuse(reason, "clusters are for large blocks, and chunks for single ones");
-    if (plan.scan.column && hold > 1 && hold / 2 >= row)
-        return refuse(reason, "more rows ahead than there are");
+    if (plan.scan.column && plan.rows > threads)
+        return refuse(reason, "more rows than threads");
+    if (plan.scan.column && plan.rows * hold > 1 && plan.rows * hold / 2 >= row)
+        return refuse(reason, "a tile is twice as long as the column");
+    if (plan.scan.column && plan.rows > 1 && slot_bytes(&plan) > STATIC_SHARED)
+        return refuse(reason, "the totals of a block's threads are more than static shared memory");
     if (!plan.scan.column && threads > 8 && threads / 2 >= row)
         return refuse(reason, "more threads than the row has elements");
     if (!plan.scan.column && hold > 1 && threads * plan.cluster * vector * hold / 2 >= row)
@@ -209,30 +228,30 @@ static void guess_row(const struct kg_scan_plan *plan, const struct extent *exte
     }
 }
 
-static void guess_column(const struct extent *extent, int64_t units, int widest,
-                         struct kg_config *config)
+// Threads below each other until the units are busy, and chunks where these are not enough.
+static void guess_column(const struct extent *extent, int64_t units, struct kg_config *config)
 {
-    enum { UNIT_THREADS = 256, UNIT_BYTES = 8192, FEW_HOLD = 16 };
-    int64_t *value = config->value, columns = extent->lines * extent->along;
-    int64_t wanted = units * UNIT_THREADS;
+    enum { UNIT_THREADS = 256, MOST_ROWS = 32, MOST_CHUNKS = 512 };
+    int64_t *value = config->value, vectors = extent->lines * extent->along / value[VECTOR];
+    int64_t wanted = units * UNIT_THREADS, most = extent->along / value[VECTOR] < 8 ? 8 : 1;
+    most = most * MOST_ROWS;
+    value[THREADS] = UNIT_THREADS;
     value[HOLD] = value[VECTOR] > 4 ? 4 : 8;
-    if (columns / value[VECTOR] < wanted && columns * widest * FEW_HOLD < units * UNIT_BYTES) {
-        // Chunks are read twice: worth it only where all columns together keep the memory waiting.
-        value[THREADS] = 64;
-        for (int64_t chunk = 1 << 14; chunk >= 1 << 6; chunk >>= 2) {
-            if (extent->length < 2 * chunk)
-                continue;
-            value[CHUNKED] = chunk;
-            if (columns / value[VECTOR] * (extent->length / chunk) >= wanted)
-                break;
-        }
-    } else if (columns / value[VECTOR] < wanted) {
-        value[THREADS] = 64, value[HOLD] = FEW_HOLD;
-        while (value[VECTOR] > 1 && value[VECTOR] * widest > 4 && columns / value[VECTOR] < wanted)
-            value[VECTOR] /= 2;
-    }
+    value[ROWS] = 1;
     while (value[HOLD] > 1 && value[HOLD] / 2 >= extent->length)
         value[HOLD] /= 2;
+    while (value[ROWS] < most && vectors * value[ROWS] < wanted &&
+           value[ROWS] * value[HOLD] < extent->length)
+        value[ROWS] *= 2;
+    if (vectors * value[ROWS] * 2 > wanted)
+        return;
+    for (int64_t chunk = 1 << 6; chunk <= 1 << 14; chunk <<= 2) {
+        if (chunk < value[ROWS] * value[HOLD] || extent->length < 2 * chunk)
+            continue;
+        value[CHUNKED] = chunk;
+        if (extent->length / chunk <= MOST_CHUNKS)
+            break;
+    }
 }
 
 // Where rates are not known.
@@ -248,7 +267,7 @@ static void guess_plainly(const struct kg_match *match, struct kg_config *config
     while (config->value[VECTOR] > 1 && extent.along % config->value[VECTOR] != 0)
         config->value[VECTOR] /= 2;
     if (plan->column)
-        guess_column(&extent, facts->units > 0 ? facts->units : 1, widest, config);
+        guess_column(&extent, facts->units > 0 ? facts->units : 1, config);
     else
         guess_row(plan, &extent, facts->units > 0 ? facts->units : 1, has_clusters(facts), config);
     while (config->value[HOLD] > 1 && !valid(match, config, &reason))
@@ -256,35 +275,72 @@ static void guess_plainly(const struct kg_match *match, struct kg_config *config
     kg_text_free(&reason);
 }
 
-// Columns are cut into chunks, and walked down, as it is expected to be fastest.
-static void guess(const struct kg_match *match, struct kg_config *config)
+// Of a row that one block has for itself, or some lanes of a warp: fewer threads, and tiles that
+// are shorter, where these are expected to be clearly faster. Tiles that a row does not fill cost:
+// rows of 87 elements by tiles of 128 took 1.24 of the time of tiles of 32, on an H100.
+static void try_rows(struct kg_cuda_rule *rule, const struct kg_config *first)
 {
-    enum { MOST_HOLD = 8 };
-    struct kg_cuda_rule rule = {.match = match};
-    struct kg_space values;
-    const struct kg_scan_plan *plan = match->analysis;
-    int widest, all;
-    guess_plainly(match, config);
-    if (!plan->column)
+    enum { LEAST_THREADS = 8, MOST_HOLD = 8 };
+    struct kg_config tried = *first;
+    int64_t *value = tried.value;
+    if (value[CLUSTER] > 1 || value[CHUNKED] > 0)
         return;
+    rule->surely = 0.95;
+    for (; value[THREADS] >= LEAST_THREADS; value[THREADS] /= 2)
+        for (value[HOLD] = 1; value[HOLD] <= MOST_HOLD; value[HOLD] *= 2)
+            kg_cuda_rule_try(rule, &tried);
+}
+
+// Is it worth asking what this takes? Not if most threads had no column, nor are chunks where the
+// units have enough to do without them.
+static bool may_be_best(const struct extent *extent, int64_t units, const struct kg_config *config)
+{
+    const int64_t *value = config->value, across = value[THREADS] / value[ROWS];
+    const int64_t lines = extent->lines * (extent->along / value[VECTOR]);
+    return (across == 1 || across < 2 * lines) &&
+           (value[CHUNKED] == 0 || kg_ceil_div(lines, across) < 2 * units);
+}
+
+// Columns are shared among threads, and cut into chunks, as it is expected to be fastest.
+static void try_columns(struct kg_cuda_rule *rule)
+{
+    enum { LEAST_HOLD = 4, MOST_HOLD = 16, LEAST_THREADS = 128, MOST_THREADS = 512 };
+    const struct kg_scan_plan *plan = rule->match->analysis;
+    const int64_t units = rule->match->facts->units;
+    struct kg_space values;
+    int widest, all;
     measure_elements(plan, &widest, &all);
-    space(match, &values);
-    kg_cuda_rule_try(&rule, config);
-    struct kg_config tried = {{0, ACCESS / widest, 1, 1, 0, 0}};
+    space(rule->match, &values);
+    struct kg_config tried = {{0, ACCESS / widest, 1, 1}};
     struct extent extent = measure(plan);
     int64_t *value = tried.value;
+    const int64_t least = extent.length < 2 * LEAST_HOLD ? 1 : LEAST_HOLD;
     while (value[VECTOR] > 1 && extent.along % value[VECTOR] != 0)
         value[VECTOR] /= 2;
-    for (; value[VECTOR] > 0; value[VECTOR] /= 2)
-        for (int t = 0; t < values.parameters[THREADS].count; t++)
-            for (int k = 0; k < values.parameters[CHUNKED].count; k++)
-                for (value[HOLD] = 1; value[HOLD] <= MOST_HOLD; value[HOLD] *= 2) {
-                    value[THREADS] = values.parameters[THREADS].choices[t];
+    const int64_t narrowest = value[VECTOR] > 1 ? value[VECTOR] / 2 : 1;
+    for (; value[VECTOR] >= narrowest; value[VECTOR] /= 2)
+        for (value[THREADS] = LEAST_THREADS; value[THREADS] <= MOST_THREADS; value[THREADS] *= 2)
+            for (value[ROWS] = 1; value[ROWS] <= value[THREADS]; value[ROWS] *= 2)
+                for (int k = 0; k < values.parameters[CHUNKED].count; k++) {
                     value[CHUNKED] = values.parameters[CHUNKED].choices[k];
-                    kg_cuda_rule_try(&rule, &tried);
+                    if (may_be_best(&extent, units, &tried))
+                        for (value[HOLD] = least; value[HOLD] <= MOST_HOLD; value[HOLD] *= 2)
+                            kg_cuda_rule_try(rule, &tried);
                 }
-    if (rule.seconds > 0)
-        *config = rule.best;
+}
+
+static void guess(const struct kg_match *match, struct kg_config *config)
+{
+    struct kg_cuda_rule rule = {.match = match};
+    const struct kg_scan_plan *plan = match->analysis;
+    guess_plainly(match, config);
+    if (!kg_cuda_rule_try(&rule, config) || rule.seconds <= 0)
+        return;
+    if (plan->column)
+        try_columns(&rule);
+    else
+        try_rows(&rule, config);
+    *config = rule.best;
 }
 
 // Does anybody read what it makes?
@@ -319,8 +375,9 @@ static struct kg_grid grid_of(const struct kg_cuda_scan_plan *plan, const struct
     enum { MOST_BLOCKS = 1 << 27 };
     int64_t items = extent->lines * chunks;
     if (plan->scan.column)
-        items *= extent->along / vector;
-    int64_t blocks = kg_ceil_div(items, plan->scan.column ? plan->threads : plan->blocks);
+        items = kg_ceil_div(extent->lines * (extent->along / vector), plan->threads / plan->rows) *
+                chunks;
+    int64_t blocks = kg_ceil_div(items, plan->blocks);
     blocks = (blocks < MOST_BLOCKS ? blocks : MOST_BLOCKS) * plan->cluster;
     return (struct kg_grid){.blocks = {blocks, 1, 1},
                             .threads = {plan->threads, plan->blocks, 1},
@@ -360,6 +417,9 @@ static void grids(const struct kg_match *match, const struct kg_config *config,
 
 static double expected(const struct kg_match *match, const struct kg_config *config)
 {
+    const struct kg_scan_plan *plan = match->analysis;
+    if (plan->column)
+        return kg_cuda_scan_column_seconds(match, config);
     return kg_cuda_memory_expected(kg_cuda_scan_work, &kg_cuda_scan_times, match, config);
 }
 

@@ -1,5 +1,6 @@
 // What the files of the scan family for CUDA share: cuda_scan.c decides, cuda_scan_emit.c writes,
-// cuda_scan_streams.c knows what vectors are read.
+// cuda_scan_streams.c knows what vectors are read, and the two others what is expected to take how
+// long, along rows and down columns.
 
 #ifndef KG_GEN_CUDA_SCAN_H
 #define KG_GEN_CUDA_SCAN_H
@@ -10,6 +11,7 @@ struct kg_cuda_scan_plan {
     struct kg_scan_plan scan; // with `chunk`: how much of the axis a row or column is cut into
     int threads;   // of a row: some lanes of a warp, or a block; along columns of a block
     int blocks;    // rows of a block of threads
+    int rows;      // threads of a column, one below the other
     int cluster;   // blocks that share a row
     int vector;    // elements of a thread's vectors
     int hold;      // vectors of a thread that are on their way at once
@@ -21,12 +23,18 @@ void kg_cuda_scan_plan_make(const struct kg_match *match, const struct kg_config
 // 32-bit registers of a thread for what it works on and what is on its way.
 int64_t kg_cuda_scan_registers(const struct kg_scan_plan *plan, const struct kg_config *config);
 
+// Seconds expected of a scan down columns; 0: the device's rates are not known.
+double kg_cuda_scan_column_seconds(const struct kg_match *match, const struct kg_config *config);
+
 // A tensor that is read along vectors, once for all its readers.
 struct kg_cuda_scan_stream {
     const struct kg_nest *nest;
     const struct kg_access *access;
     bool late; // read by what follows the scan, too
 };
+
+// Bytes that are read, and written, for an element.
+void kg_cuda_scan_measure(const struct kg_scan_plan *plan, double *read, double *written);
 
 #define KG_MOST_SCAN_STREAMS 24
 

@@ -5,44 +5,33 @@
 // counts from there. Each function is compiled for whole vectors and, where they are not, for
 // vectors of one element.
 
-#include "gen/cuda/scan/cuda_scan.h"
+#include "gen/cuda/scan/cuda_scan_writer.h"
 
 #include "gen/cuda/cuda_frame.h"
 #include "gen/skeleton.h"
 
 #include <stdio.h>
 
-struct writer {
-    const struct kg_cuda_scan_plan *plan;
-    const struct kg_scan_plan *scan;
-    struct kg_code code;
-    struct kg_scan_writer shared;
-    bool printing_late; // what follows the scan is being printed
-    struct kg_cuda_scan_streams streams;
-    char fold[48];    // how two values are folded: "kg_fold_sum_f32"
-    char carried[48]; // and two totals that are carried along: "kg_fold_two_f32"
-};
-
 static bool read_stream(void *user, struct kg_text *text, const struct kg_access *access)
 {
-    const struct writer *writer = user;
+    const struct kg_cuda_scan_writer *writer = user;
     int i = kg_cuda_scan_stream(&writer->streams, access);
     char base[48];
     if (i < 0)
         return false;
-    snprintf(base, sizeof base, writer->printing_late ? "from%d[part].at" : "take%d[part].at", i);
+    snprintf(base, sizeof base, "now%d.at", i);
     kg_emit_load_at(text, access->tensor, base, "lane");
     return true;
 }
 
-static bool is_stored(const struct writer *writer, int position)
+static bool is_stored(const struct kg_cuda_scan_writer *writer, int position)
 {
     return kg_scan_is_stored(writer->scan, position);
 }
 
 // ---- Places ----
 
-static void define(struct writer *writer, const char *name, int first, int last)
+void kg_cuda_scan_define(struct kg_cuda_scan_writer *writer, const char *name, int first, int last)
 {
     struct kg_code *code = &writer->code;
     kg_code_begin(code);
@@ -53,13 +42,12 @@ static void define(struct writer *writer, const char *name, int first, int last)
 }
 
 // Declares the axis vectors follow, for the whole vector at `first`.
-static void emit_first_axis(struct writer *writer)
+static void emit_first_axis(struct kg_cuda_scan_writer *writer)
 {
     kg_code_line(&writer->code, "const int64_t i%d = first;", writer->scan->last);
 }
 
-// Opens the loop over the elements of a vector, in the order of the scan.
-static void open_steps(struct writer *writer)
+void kg_cuda_scan_open_steps(struct kg_cuda_scan_writer *writer)
 {
     const struct kg_scan_plan *scan = writer->scan;
     struct kg_code *code = &writer->code;
@@ -74,14 +62,14 @@ static void open_steps(struct writer *writer)
 }
 
 // Fills vector `part` of each stream.
-static void emit_fill(struct writer *writer)
+static void emit_fill(struct kg_cuda_scan_writer *writer)
 {
     struct kg_text *text = writer->code.text;
     emit_first_axis(writer);
     for (int i = 0; i < writer->streams.count; i++) {
         const struct kg_cuda_scan_stream *stream = &writer->streams.streams[i];
         kg_code_begin(&writer->code);
-        kg_text_format(text, "take%d[part] = kg_load_vec<VECTOR>(", i);
+        kg_text_format(text, "take%d[part] = kg_load_raw<VECTOR>(", i);
         kg_emit_name(text, stream->access->tensor->name);
         kg_text_add(text, " + ");
         kg_values_access(text, &writer->shared.values, stream->nest, stream->access);
@@ -90,17 +78,26 @@ static void emit_fill(struct writer *writer)
     }
 }
 
-static void declare_streams(struct writer *writer, const char *name, bool late)
+static void declare_streams(struct kg_cuda_scan_writer *writer, const char *name, bool late)
 {
     for (int i = 0; i < writer->streams.count; i++)
         if (!late || writer->streams.streams[i].late)
-            kg_code_line(&writer->code, "kg_vec<%s, VECTOR> %s%d[HOLD];",
+            kg_code_line(&writer->code, "kg_raw_vec<%s, VECTOR> %s%d[HOLD];",
                          kg_emit_tensor_storage(writer->streams.streams[i].access->tensor), name,
                          i);
 }
 
+void kg_cuda_scan_open_streams(struct kg_cuda_scan_writer *writer, const char *name, bool late)
+{
+    for (int i = 0; i < writer->streams.count; i++)
+        if (!late || writer->streams.streams[i].late)
+            kg_code_line(&writer->code, "const kg_vec<%s, VECTOR> now%d = kg_elements(%s%d[part]);",
+                         kg_emit_tensor_storage(writer->streams.streams[i].access->tensor), i, name,
+                         i);
+}
+
 // What the next loads would overwrite stays for what follows the scan.
-static void keep_streams(struct writer *writer)
+static void keep_streams(struct kg_cuda_scan_writer *writer)
 {
     for (int i = 0; i < writer->streams.count; i++)
         if (writer->streams.streams[i].late)
@@ -110,7 +107,7 @@ static void keep_streams(struct writer *writer)
 // ---- Values ----
 
 // The element at hand, into `place`.
-static void emit_value(struct writer *writer, const char *place)
+static void emit_value(struct kg_cuda_scan_writer *writer, const char *place)
 {
     const struct kg_scan_plan *scan = writer->scan;
     struct kg_code *code = &writer->code;
@@ -123,7 +120,7 @@ static void emit_value(struct writer *writer, const char *place)
     kg_code_end(code);
 }
 
-static void emit_places(struct writer *writer)
+void kg_cuda_scan_emit_places(struct kg_cuda_scan_writer *writer)
 {
     for (int i = writer->scan->k; i < writer->scan->group->count; i++)
         if (is_stored(writer, i))
@@ -132,16 +129,15 @@ static void emit_places(struct writer *writer)
 }
 
 // From the running total `total` to the outputs of the element at hand.
-static void emit_outputs(struct writer *writer, const char *total, const char *count)
+void kg_cuda_scan_emit_outputs(struct kg_cuda_scan_writer *writer, const char *total,
+                               const char *count)
 {
     char result[32];
     snprintf(result, sizeof result, writer->scan->fold.is_argument ? "%s.at" : "%s", total);
-    writer->printing_late = true;
     kg_scan_outputs(&writer->shared, result, count);
-    writer->printing_late = false;
 }
 
-static void emit_stores(struct writer *writer)
+void kg_cuda_scan_emit_stores(struct kg_cuda_scan_writer *writer)
 {
     struct kg_text *text = writer->code.text;
     for (int i = writer->scan->k; i < writer->scan->group->count; i++) {
@@ -157,18 +153,18 @@ static void emit_stores(struct writer *writer)
 
 // ---- What all functions begin with ----
 
-static bool has_chunks(const struct writer *writer)
+bool kg_cuda_scan_has_chunks(const struct kg_cuda_scan_writer *writer)
 {
     return writer->scan->chunk > 0;
 }
 
-static void emit_constants(struct writer *writer)
+static void emit_constants(struct kg_cuda_scan_writer *writer)
 {
     const struct kg_scan_plan *scan = writer->scan;
     struct kg_code *code = &writer->code;
     kg_code_line(code, "enum { THREADS = %d };", writer->plan->threads);
-    define(writer, "length", scan->axis, scan->axis);
-    if (has_chunks(writer)) {
+    kg_cuda_scan_define(writer, "length", scan->axis, scan->axis);
+    if (kg_cuda_scan_has_chunks(writer)) {
         kg_code_line(code, "const int64_t size = %lld;", (long long)scan->chunk);
         kg_code_line(code, "const int64_t chunks = (length + size - 1) / size;");
         kg_code_line(code, "%s::type *const total = reinterpret_cast<%s::type *>(scratch);",
@@ -182,47 +178,53 @@ static void emit_constants(struct writer *writer)
     kg_code_end(code);
 }
 
-// ---- Along the row ----
+// ---- Tiles ----
 
-// Opens the loop over the vectors of a thread in the tile at `tile` that there are.
-static void open_parts(struct writer *writer, const char *tile)
+void kg_cuda_scan_open_parts(struct kg_cuda_scan_writer *writer)
 {
     struct kg_code *code = &writer->code;
     kg_code_line(code, "#pragma unroll");
     kg_code_open(code, "for (int part = 0; part < HOLD; part++)");
-    kg_code_line(code, "const int64_t start = %s + offset + part * (LANES * VECTOR);", tile);
+    kg_code_line(code, "const int within = offset + part%s;",
+                 writer->scan->column ? "" : " * (LANES * VECTOR)");
 }
 
-static void open_part(struct writer *writer)
+void kg_cuda_scan_open_part(struct kg_cuda_scan_writer *writer, const char *tile, const char *left)
 {
+    const struct kg_scan_plan *scan = writer->scan;
     struct kg_code *code = &writer->code;
-    kg_code_open(code, "if (start < stop)");
-    kg_code_line(code, "const int64_t first = %s;",
-                 writer->scan->backward ? "length - VECTOR - start" : "start");
+    kg_code_open(code, "if (within < %s)", left);
+    kg_code_line(code, "const int64_t start = %s + within;", tile);
+    if (scan->column)
+        kg_code_line(code, "const int64_t i%d = %sstart;", scan->axis,
+                     scan->backward ? "length - 1 - " : "");
+    else
+        kg_code_line(code, "const int64_t first = %s;",
+                     scan->backward ? "length - VECTOR - start" : "start");
 }
 
-static void emit_loads(struct writer *writer, const char *tile)
+static void emit_loads(struct kg_cuda_scan_writer *writer, const char *tile, const char *left)
 {
     if (writer->streams.count == 0)
         return;
-    open_parts(writer, tile);
-    open_part(writer);
+    kg_cuda_scan_open_parts(writer);
+    kg_cuda_scan_open_part(writer, tile, left);
     emit_fill(writer);
     kg_code_close(&writer->code);
     kg_code_close(&writer->code);
 }
 
-// The values of a tile, those of each vector as running totals, or `none` where there are none; and
-// their total.
-static void emit_values(struct writer *writer)
+// The values of a tile, or `none` where there are none.
+static void emit_values(struct kg_cuda_scan_writer *writer)
 {
     struct kg_code *code = &writer->code;
     kg_code_line(code, "%s::type acc0[HOLD][VECTOR];", writer->fold);
     declare_streams(writer, "from", true);
-    open_parts(writer, "tile");
-    open_part(writer);
-    open_steps(writer);
-    emit_value(writer, "acc0[part][step]");
+    kg_cuda_scan_open_parts(writer);
+    kg_cuda_scan_open_part(writer, "tile", "left");
+    kg_cuda_scan_open_streams(writer, "take", false);
+    kg_cuda_scan_open_steps(writer);
+    emit_value(writer, writer->scan->column ? "acc0[part][lane]" : "acc0[part][step]");
     kg_code_close(code);
     keep_streams(writer);
     kg_code_outdent(code);
@@ -235,8 +237,31 @@ static void emit_values(struct writer *writer)
     kg_code_close(code);
 }
 
+void kg_cuda_scan_open_tiles(struct kg_cuda_scan_writer *writer,
+                             void (*emit_carry)(struct kg_cuda_scan_writer *))
+{
+    struct kg_code *code = &writer->code;
+    kg_code_line(code, "int left = kg_left(stop - origin, TILE);");
+    declare_streams(writer, "take", false);
+    emit_loads(writer, "origin", "left");
+    if (kg_cuda_scan_has_chunks(writer))
+        emit_carry(writer);
+    kg_code_open(code, "for (int64_t tile = origin; tile < end; tile += TILE)");
+    emit_values(writer);
+    kg_code_line(code, "const int ahead = kg_left(stop - tile - TILE, TILE);");
+    emit_loads(writer, "tile + TILE", "ahead");
+}
+
+void kg_cuda_scan_close_tiles(struct kg_cuda_scan_writer *writer)
+{
+    kg_code_line(&writer->code, "left = ahead;");
+    kg_code_close(&writer->code);
+}
+
+// ---- Along the row ----
+
 // Adds up a tile, each thread its own.
-static void emit_row_totals(struct writer *writer)
+static void emit_row_totals(struct kg_cuda_scan_writer *writer)
 {
     struct kg_code *code = &writer->code;
     kg_code_line(code, "%s::type more = none;", writer->fold);
@@ -248,7 +273,7 @@ static void emit_row_totals(struct writer *writer)
     kg_code_line(code, "kg_carry_on<%s>(carry, more);", writer->fold);
 }
 
-static void emit_row_scan(struct writer *writer)
+static void emit_row_scan(struct kg_cuda_scan_writer *writer)
 {
     const struct kg_scan_plan *scan = writer->scan;
     struct kg_code *code = &writer->code;
@@ -265,12 +290,13 @@ static void emit_row_scan(struct writer *writer)
     kg_code_line(code,
                  "const %s::type more = kg_row_before<%s, THREADS, CLUSTER>(before, none, turn);",
                  fold, fold);
-    open_parts(writer, "tile");
-    open_part(writer);
+    kg_cuda_scan_open_parts(writer);
+    kg_cuda_scan_open_part(writer, "tile", "left");
     kg_code_line(code, "const %s::type lead = %s::both(kg_carried(carry), before[part]);", fold,
                  fold);
-    emit_places(writer);
-    open_steps(writer);
+    kg_cuda_scan_open_streams(writer, "from", true);
+    kg_cuda_scan_emit_places(writer);
+    kg_cuda_scan_open_steps(writer);
     if (scan->exclusive)
         kg_code_line(code,
                      "const %s::type value = step == 0 ? lead : "
@@ -278,16 +304,17 @@ static void emit_row_scan(struct writer *writer)
                      fold, fold);
     else
         kg_code_line(code, "const %s::type value = %s::both(lead, acc0[part][step]);", fold, fold);
-    emit_outputs(writer, "value", scan->exclusive ? "start + step" : "start + step + 1");
+    kg_cuda_scan_emit_outputs(writer, "value",
+                              scan->exclusive ? "start + step" : "start + step + 1");
     kg_code_close(code);
-    emit_stores(writer);
+    kg_cuda_scan_emit_stores(writer);
     kg_code_close(code);
     kg_code_close(code);
     kg_code_line(code, "kg_carry_on<%s>(carry, more);", fold);
 }
 
 // What stands before the chunk.
-static void emit_row_carry(struct writer *writer)
+static void emit_row_carry(struct kg_cuda_scan_writer *writer)
 {
     struct kg_code *code = &writer->code;
     kg_code_open(code, "if constexpr (!TOTALS)");
@@ -297,26 +324,20 @@ static void emit_row_carry(struct writer *writer)
     kg_code_close(code);
 }
 
-static void emit_row(struct writer *writer)
+static void emit_row(struct kg_cuda_scan_writer *writer)
 {
     const struct kg_scan_plan *scan = writer->scan;
     struct kg_code *code = &writer->code;
     kg_code_line(code, "const int64_t row = item%s, origin = %s;",
-                 has_chunks(writer) ? " / chunks" : "",
-                 has_chunks(writer) ? "item % chunks * size" : "0");
-    kg_code_line(code, "const int64_t stop = %s;",
-                 has_chunks(writer) ? "kg_min_i64(origin + size, length)" : "length");
+                 kg_cuda_scan_has_chunks(writer) ? " / chunks" : "",
+                 kg_cuda_scan_has_chunks(writer) ? "item % chunks * size" : "0");
+    kg_code_line(code, "const int64_t stop = %s, end = stop;",
+                 kg_cuda_scan_has_chunks(writer) ? "kg_min_i64(origin + size, length)" : "length");
     kg_axes_split(code, scan->nest, 0, scan->axis - 1, "row");
     kg_code_line(code, "%s::type carry = %s;", writer->carried,
                  scan->fold.is_float_sum ? "{0, 0}" : "none");
-    declare_streams(writer, "take", false);
-    emit_loads(writer, "origin");
-    if (has_chunks(writer))
-        emit_row_carry(writer);
-    kg_code_open(code, "for (int64_t tile = origin; tile < stop; tile += TILE)");
-    emit_values(writer);
-    emit_loads(writer, "tile + TILE");
-    if (has_chunks(writer)) {
+    kg_cuda_scan_open_tiles(writer, emit_row_carry);
+    if (kg_cuda_scan_has_chunks(writer)) {
         kg_code_open(code, "if constexpr (TOTALS)");
         emit_row_totals(writer);
         kg_code_outdent(code);
@@ -324,13 +345,13 @@ static void emit_row(struct writer *writer)
         kg_code_indent(code);
     }
     emit_row_scan(writer);
-    if (has_chunks(writer))
+    if (kg_cuda_scan_has_chunks(writer))
         kg_code_close(code);
-    kg_code_close(code);
+    kg_cuda_scan_close_tiles(writer);
 }
 
 // Opens the loop over rows, or chunks of rows.
-static void open_items(struct writer *writer)
+static void open_items(struct kg_cuda_scan_writer *writer)
 {
     struct kg_code *code = &writer->code;
     const char *item = "begin";
@@ -343,18 +364,20 @@ static void open_items(struct writer *writer)
                        "begin += (int64_t)gridDim.x * blockDim.y)");
     if (writer->plan->blocks > 1) // all lanes of a warp take part: some do the last row again
         item = "kg_min_i64(begin + threadIdx.y, items - 1)";
-    if (has_chunks(writer)) // totals go backward: the scan finds in the cache what they read last
+    if (kg_cuda_scan_has_chunks(
+            writer)) // totals go backward: the scan finds in the cache what they read last
         kg_code_line(code, "const int64_t item = TOTALS ? items - 1 - %s : %s;", item, item);
     else
         kg_code_line(code, "const int64_t item = %s;", item);
 }
 
-static void emit_rows(struct writer *writer)
+static void emit_rows(struct kg_cuda_scan_writer *writer)
 {
     const struct kg_cuda_scan_plan *plan = writer->plan;
     struct kg_code *code = &writer->code;
-    define(writer, "rows", 0, writer->scan->axis - 1);
-    kg_code_line(code, "const int64_t items = rows%s;", has_chunks(writer) ? " * chunks" : "");
+    kg_cuda_scan_define(writer, "rows", 0, writer->scan->axis - 1);
+    kg_code_line(code, "const int64_t items = rows%s;",
+                 kg_cuda_scan_has_chunks(writer) ? " * chunks" : "");
     kg_code_line(code, "enum { CLUSTER = %d, LANES = %d };", plan->cluster,
                  plan->threads < 32 ? plan->threads : 32);
     kg_code_line(code, "enum { TILE = CLUSTER * THREADS * VECTOR * HOLD };");
@@ -365,7 +388,7 @@ static void emit_rows(struct writer *writer)
     kg_code_line(code, "int turn = 0;");
     open_items(writer);
     emit_row(writer);
-    if (has_chunks(writer)) {
+    if (kg_cuda_scan_has_chunks(writer)) {
         kg_code_open(code, "if constexpr (TOTALS)");
         kg_code_line(code, "carry = kg_row_fold<%s, THREADS>(carry, turn);", writer->carried);
         kg_code_line(code, "if (thread == 0)");
@@ -377,162 +400,19 @@ static void emit_rows(struct writer *writer)
         kg_code_line(code, "kg_cluster_wait();");
 }
 
-// ---- Along columns ----
-
-// Declares the scan's axis at position `position`.
-static void emit_axis(struct writer *writer, const char *position)
-{
-    kg_code_line(&writer->code, "const int64_t i%d = %s%s;", writer->scan->axis,
-                 writer->scan->backward ? "length - 1 - " : "", position);
-}
-
-// The line of columns and the chunk of an item.
-static void emit_item(struct writer *writer)
-{
-    const struct kg_scan_plan *scan = writer->scan;
-    struct kg_code *code = &writer->code;
-    if (has_chunks(writer)) {
-        kg_code_line(code, "const int64_t chunk = item / lines, line = item %% lines;");
-        kg_code_line(code, "const int64_t origin = chunk * size;");
-        kg_code_line(code, "const int64_t stop = kg_min_i64(origin + size, length);");
-    } else {
-        kg_code_line(code, "const int64_t line = item, origin = 0, stop = length;");
-    }
-    kg_code_line(code, "const int64_t first = line %% vectors * VECTOR;");
-    kg_code_line(code, "const int64_t outer = line / vectors;");
-    kg_axes_split(code, scan->nest, 0, scan->axis - 1, "(outer / inner)");
-    kg_axes_split(code, scan->nest, scan->axis + 1, scan->run - 1, "(outer % inner)");
-    kg_code_line(code, "%s::type carry[VECTOR];", writer->carried);
-    kg_code_line(code, "#pragma unroll");
-    kg_code_line(code, "for (int lane = 0; lane < VECTOR; lane++)");
-    kg_code_line(code, "    carry[lane] = %s;", scan->fold.is_float_sum ? "{0, 0}" : "none");
-}
-
-// A loop over the columns of a vector, with one statement.
-static void emit_lanes(struct writer *writer, const char *statement)
-{
-    kg_code_line(&writer->code, "#pragma unroll");
-    kg_code_line(&writer->code, "for (int lane = 0; lane < VECTOR; lane++)");
-    kg_code_line(&writer->code, "    %s", statement);
-}
-
-static void emit_column_carry(struct writer *writer)
-{
-    struct kg_code *code = &writer->code;
-    char statement[128];
-    snprintf(statement, sizeof statement,
-             "carry[lane] = %s::both(carry[lane], total[i * VECTOR + lane]);", writer->carried);
-    kg_code_open(code, "if constexpr (!TOTALS)");
-    kg_code_open(code, "for (int64_t i = line; i < item; i += lines)");
-    emit_lanes(writer, statement);
-    kg_code_close(code);
-    kg_code_close(code);
-}
-
-// The first rows, HOLD at once.
-static void emit_first_rows(struct writer *writer)
-{
-    struct kg_code *code = &writer->code;
-    declare_streams(writer, "take", false);
-    if (writer->streams.count == 0)
-        return;
-    kg_code_line(code, "#pragma unroll");
-    kg_code_open(code, "for (int part = 0; part < HOLD; part++)");
-    kg_code_open(code, "if (origin + part < stop)");
-    emit_axis(writer, "(origin + part)");
-    emit_fill(writer);
-    kg_code_close(code);
-    kg_code_close(code);
-}
-
-// A row: its values, the loads of the row HOLD further on, the outputs.
-static void emit_column_row(struct writer *writer)
-{
-    const struct kg_scan_plan *scan = writer->scan;
-    struct kg_code *code = &writer->code;
-    char take[96];
-    snprintf(take, sizeof take, "kg_carry_on<%s>(carry[lane], acc0[lane]);", writer->fold);
-    kg_code_line(code, "%s::type acc0[VECTOR];", writer->fold);
-    emit_axis(writer, "row");
-    open_steps(writer);
-    emit_value(writer, "acc0[lane]");
-    kg_code_close(code);
-    keep_streams(writer);
-    if (writer->streams.count > 0) {
-        kg_code_open(code, "if (row + HOLD < stop)");
-        emit_axis(writer, "(row + HOLD)");
-        emit_fill(writer);
-        kg_code_close(code);
-    }
-    if (has_chunks(writer)) {
-        kg_code_open(code, "if constexpr (TOTALS)");
-        emit_lanes(writer, take);
-        kg_code_outdent(code);
-        kg_code_line(code, "} else {");
-        kg_code_indent(code);
-    }
-    emit_places(writer);
-    open_steps(writer);
-    if (!scan->exclusive)
-        kg_code_line(code, "%s", take);
-    kg_code_line(code, "const %s::type value = kg_carried(carry[lane]);", writer->fold);
-    emit_outputs(writer, "value", scan->exclusive ? "row" : "row + 1");
-    if (scan->exclusive)
-        kg_code_line(code, "%s", take);
-    kg_code_close(code);
-    emit_stores(writer);
-    if (has_chunks(writer))
-        kg_code_close(code);
-}
-
-static void emit_columns(struct writer *writer)
-{
-    const struct kg_scan_plan *scan = writer->scan;
-    struct kg_code *code = &writer->code;
-    define(writer, "inner", scan->axis + 1, scan->run - 1);
-    define(writer, "lead", 0, scan->axis - 1);
-    define(writer, "width", scan->run, scan->last);
-    kg_code_line(code, "const int64_t vectors = width / VECTOR;");
-    kg_code_line(code, "const int64_t lines = lead * inner * vectors;");
-    kg_code_line(code, "const int64_t items = %s;",
-                 has_chunks(writer) ? "lines * chunks" : "length > 0 ? lines : 0");
-    kg_code_open(code, "for (int64_t item = (int64_t)blockIdx.x * THREADS + threadIdx.x; "
-                       "item < items; item += (int64_t)gridDim.x * THREADS)");
-    emit_item(writer);
-    emit_first_rows(writer);
-    if (has_chunks(writer))
-        emit_column_carry(writer);
-    declare_streams(writer, "from", true);
-    kg_code_open(code, "for (int64_t start = origin; start < stop; start += HOLD)");
-    kg_code_line(code, "#pragma unroll");
-    kg_code_open(code, "for (int part = 0; part < HOLD; part++)");
-    kg_code_line(code, "const int64_t row = start + part;");
-    kg_code_line(code, "if (row >= stop)");
-    kg_code_line(code, "    break;");
-    emit_column_row(writer);
-    kg_code_close(code);
-    kg_code_close(code);
-    if (has_chunks(writer)) {
-        kg_code_open(code, "if constexpr (TOTALS)");
-        emit_lanes(writer, "total[item * VECTOR + lane] = carry[lane];");
-        kg_code_close(code);
-    }
-    kg_code_close(code);
-}
-
 // ---- The code ----
 
-static void emit_functions(struct writer *writer)
+static void emit_functions(struct kg_cuda_scan_writer *writer)
 {
     const struct kg_cuda_scan_plan *plan = writer->plan;
     int number = 0;
-    for (int totals = has_chunks(writer); totals >= 0; totals--) {
+    for (int totals = kg_cuda_scan_has_chunks(writer); totals >= 0; totals--) {
         for (int single = 0; single < 2; single++) {
             char values[64];
             snprintf(values, sizeof values, "%s%d, %d",
-                     !has_chunks(writer) ? ""
-                     : totals            ? "true, "
-                                         : "false, ",
+                     !kg_cuda_scan_has_chunks(writer) ? ""
+                     : totals                         ? "true, "
+                                                      : "false, ",
                      single ? 1 : plan->vector, single ? kg_cuda_scan_single(plan) : plan->hold);
             kg_cuda_waiting_function(&writer->code, writer->scan->group, writer->scan->entry,
                                      number++, plan->threads * plan->blocks, plan->registers,
@@ -541,7 +421,7 @@ static void emit_functions(struct writer *writer)
     }
 }
 
-static void name_folds(struct writer *writer)
+static void name_folds(struct kg_cuda_scan_writer *writer)
 {
     const struct kg_fold *fold = &writer->scan->fold;
     struct kg_text name = {0};
@@ -558,7 +438,7 @@ void kg_cuda_scan_emit(struct kg_text *text, const struct kg_cuda_scan_plan *pla
     static const char *const skeletons[] = {"cuda/vectors.cuh", "cuda/lanes.cuh",
                                             "cuda/running.cuh"};
     const struct kg_scan_plan *scan = &plan->scan;
-    struct writer writer = {.plan = plan, .scan = scan, .code = {text, 0}};
+    struct kg_cuda_scan_writer writer = {.plan = plan, .scan = scan, .code = {text, 0}};
     char axis[16];
     snprintf(axis, sizeof axis, "i%d", scan->axis);
     name_folds(&writer);
@@ -582,7 +462,7 @@ void kg_cuda_scan_emit(struct kg_text *text, const struct kg_cuda_scan_plan *pla
                                       : "int VECTOR, int HOLD");
     emit_constants(&writer);
     if (scan->column)
-        emit_columns(&writer);
+        kg_cuda_scan_emit_columns(&writer);
     else
         emit_rows(&writer);
     kg_code_close(&writer.code);

@@ -1,18 +1,16 @@
-// What a config of the scan family for CUDA has a GPU do: see cuda_memory_time.h.
+// What a config of the scan family for CUDA has a GPU do along rows: see cuda_memory_time.h.
 
 #include "gen/cuda/scan/cuda_scan.h"
 
-#include "gen/cuda/cuda_frame.h"
 #include "gen/cuda/cuda_memory_time.h"
 #include "gen/families.h"
 #include "gen/shared/bound.h"
 
 #include <math.h>
 
-enum { WARP = 32, OTHER_REGISTERS = 20, FOLD_STEPS = 20, AHEAD = 4 };
+enum { OTHER_REGISTERS = 20, FOLD_STEPS = 20 };
 
-// Bytes that are read, and written, for an element.
-static void measure(const struct kg_scan_plan *plan, double *read, double *written)
+void kg_cuda_scan_measure(const struct kg_scan_plan *plan, double *read, double *written)
 {
     *read = *written = 0;
     for (int i = 0; i < plan->group->count; i++) {
@@ -35,26 +33,23 @@ static void describe(const struct kg_cuda_scan_plan *plan, const struct kg_confi
     double chunk = plan->scan.chunk > 0 ? fmin(length, (double)plan->scan.chunk) : length;
     for (int axis = 0; axis < nest->output_axes; axis++)
         elements *= (double)nest->extent[axis];
-    measure(&plan->scan, &read, &written);
-    bool column = plan->scan.column;
+    kg_cuda_scan_measure(&plan->scan, &read, &written);
     int vector = single ? 1 : plan->vector, hold = single ? kg_cuda_scan_single(plan) : plan->hold;
-    double tile = column ? hold : (double)plan->threads * plan->cluster * vector * hold;
+    double tile = (double)plan->threads * plan->cluster * vector * hold;
     double tiles = ceil(chunk / tile), of_thread = tiles * hold * vector;
     work->bytes = elements * (read + (writes ? written : 0));
     work->registers = OTHER_REGISTERS + (double)kg_cuda_scan_registers(&plan->scan, config);
     work->limit = plan->registers;
-    // Of many rows of a column that a thread asks for at once, compilers put no more than four on
-    // their way: 16 took twice the time of 4 on an H200.
-    work->trips = column && hold > AHEAD ? tiles * hold / AHEAD * 1.5 : tiles;
-    work->meetings = column ? 0 : 2 * tiles;
+    work->trips = tiles;
+    work->meetings = 2 * tiles;
     kg_cuda_memory_access(work, tiles * hold, read * vector);
     if (writes)
         kg_cuda_memory_access(work, tiles * hold, written * vector);
     // Sums are carried with what rounding takes from them.
-    work->steps = of_thread * 8;
+    work->steps += of_thread * 8;
     for (int i = 0; i < plan->scan.group->count; i++)
         kg_cuda_memory_compute(work, plan->scan.group, i, elements, of_thread);
-    work->steps += column ? 0 : tiles * hold * FOLD_STEPS;
+    work->steps += tiles * hold * FOLD_STEPS;
 }
 
 int kg_cuda_scan_work(const struct kg_match *match, const struct kg_config *config,
