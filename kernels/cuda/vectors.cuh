@@ -164,6 +164,21 @@ KG_INLINE kg_vec<T, N> kg_elements(kg_raw_vec<T, N> raw)
     return v;
 }
 
+// The vector at `from`, which is element `place` of a tensor of `count`; elements past its ends are
+// left out. Without SHIFTS there are none.
+template <int N, bool SHIFTS, typename T>
+KG_INLINE kg_raw_vec<T, N> kg_load_shifted(const T *from, int64_t place, int64_t count)
+{
+    if (!SHIFTS || (place >= 0 && place + N <= count))
+        return kg_load_raw<N>(from);
+    kg_raw_vec<T, N> raw = {};
+#pragma unroll
+    for (int i = 0; i < N; i++)
+        if (place + i >= 0 && place + i < count)
+            reinterpret_cast<T *>(&raw)[i] = from[i];
+    return raw;
+}
+
 // For data that is read once and not written while the kernel runs.
 template <int N, typename T>
 KG_INLINE kg_vec<T, N> kg_load_vec_stream(const T *from)
@@ -299,6 +314,20 @@ KG_INLINE void kg_store_vec(T *to, kg_vec<T, N> v)
 #pragma unroll
     for (int i = 0; i < (int)(sizeof v / sizeof(word)); i++)
         kg_write(reinterpret_cast<word *>(to) + i, reinterpret_cast<const word *>(&v)[i]);
+}
+
+// The elements [low, high) of a vector. Without SHIFTS these are all.
+template <bool SHIFTS, int N, typename T>
+KG_INLINE void kg_store_shifted(T *to, kg_vec<T, N> v, int low, int high)
+{
+    if (!SHIFTS || (low <= 0 && high >= N)) {
+        kg_store_vec(to, v);
+        return;
+    }
+#pragma unroll
+    for (int i = 0; i < N; i++)
+        if (i >= low && i < high)
+            to[i] = v.at[i];
 }
 
 // For data that the kernel does not read again before its next barrier.

@@ -6,6 +6,7 @@ KG_INLINE void copy(const char *from, char *to)
 {
     kg_store_vec((T *)to, kg_load_vec<N>((const T *)from));
     kg_store_vec((T *)to + 2 * N, kg_elements(kg_load_raw<N>((const T *)from + 2 * N)));
+    kg_store_shifted<true>((T *)to + N, kg_elements(kg_load_shifted<N, true>((const T *)from, 3, N)), 2, N);
     kg_store_vec_stream((T *)to + N, kg_load_vec_stream<N>((const T *)from + N));
     kg_store_vec((T *)to + 2 * N, kg_load_vec_evict_first<N>((const T *)from + 2 * N));
     kg_store_vec((T *)to + 3 * N,

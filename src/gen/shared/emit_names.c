@@ -275,6 +275,8 @@ static const char *const reserved_words[] = {
     "own",
     "within",
     "ACROSS",
+    "SHIFTS",
+    "skip",
     // Host functions that launch:
     "stream",
     "scratch_bytes",

@@ -40,7 +40,7 @@ static void rows(void)
     struct kg_grids grids;
     check_guess(row, "P=4096 D=32768 T=f32",
                 "scan: threads=256 vector=4 hold=4 cluster=1 chunk=0 maxnreg=0", &grids);
-    CHECK(grids.count == 2 && grids.alignment == 16 && grids.scratch == 0);
+    CHECK(grids.count == 3 && grids.alignment == 16 && grids.scratch == 0);
     CHECK(grids.grids[0].blocks[0] == 4096 && grids.grids[1].blocks[0] == 0);
     CHECK(grids.unaligned[0].blocks[0] == 0 && grids.unaligned[1].blocks[0] == 4096);
     // Short rows share a block.
@@ -48,10 +48,19 @@ static void rows(void)
                 "scan: threads=8 vector=8 hold=1 cluster=1 chunk=0 maxnreg=0", &grids);
     CHECK(grids.grids[0].threads[0] == 8 && grids.grids[0].threads[1] == 16);
     CHECK(grids.grids[0].blocks[0] == 63);
-    // Where rows begin anywhere, vectors are single elements.
+    // Where rows begin within vectors, these are read whole; their elements are told apart.
     check_guess(row, "P=4096 D=4097 T=f16",
-                "scan: threads=256 vector=1 hold=8 cluster=1 chunk=0 maxnreg=0", &grids);
-    CHECK(grids.alignment == 2);
+                "scan: threads=256 vector=8 hold=2 cluster=1 chunk=0 maxnreg=0", &grids);
+    CHECK(grids.count == 3 && grids.alignment == 16 && grids.scratch == 0);
+    CHECK(grids.grids[2].blocks[0] == 4096 && grids.unaligned[1].blocks[0] == 4096);
+    CHECK(grids.grids[0].blocks[0] == 0 && grids.grids[1].blocks[0] == 0);
+    CHECK(grids.unaligned[0].blocks[0] == 0 && grids.unaligned[2].blocks[0] == 0);
+    // But not where a tensor has rows of another kind.
+    check_guess("op r(x: f16[P, D], w: f16[D]) -> (y: f16[P, D])\n"
+                "{ y[p, d] = sum(j <= d) x[p, j] * w[j] }",
+                "P=4096 D=4097", "scan: threads=256 vector=1 hold=8 cluster=1 chunk=0 maxnreg=0",
+                &grids);
+    CHECK(grids.count == 2 && grids.alignment == 2);
     check_guess(row, "P=0 D=64 T=f32",
                 "scan: threads=8 vector=4 hold=2 cluster=1 chunk=0 maxnreg=0", &grids);
     CHECK(grids.grids[0].blocks[0] == 0 && grids.grids[1].blocks[0] == 0);
@@ -62,7 +71,7 @@ static void few_rows(void)
     struct kg_grids grids;
     check_guess(row, "P=32 D=1048576 T=f32",
                 "scan: threads=1024 vector=4 hold=4 cluster=4 chunk=0 maxnreg=64", &grids);
-    CHECK(grids.count == 2 && grids.scratch == 0);
+    CHECK(grids.count == 3 && grids.scratch == 0);
     CHECK(grids.grids[0].blocks[0] == 128 && grids.grids[0].cluster == 4);
     check_guess(row, "P=2 D=10000000 T=f32",
                 "scan: threads=512 vector=4 hold=4 cluster=1 chunk=65536 maxnreg=64", &grids);

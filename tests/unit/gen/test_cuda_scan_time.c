@@ -112,9 +112,9 @@ static void measured_times(void)
     printf("what is expected to be fastest reaches %.3f of the fastest down columns, at worst "
            "%.3f; the rule %.3f along rows, of %d races\n",
            picked, exp(columns.worst), rule, rows.ruled);
-    CHECK(columns.races == 24 && rows.races == 27 && rows.ruled >= 24);
+    CHECK(columns.races == 24 && rows.races == 31 && rows.ruled >= 27);
     CHECK(picked > 0.93 && exp(columns.worst) > 0.65);
-    CHECK(rule > 0.94);
+    CHECK(rule > 0.95);
 }
 
 // A thread for each row reads and writes lines of its own: 21 ms instead of 0.35 for the first.

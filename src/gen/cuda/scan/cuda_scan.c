@@ -44,6 +44,7 @@ void kg_cuda_scan_plan_make(const struct kg_match *match, const struct kg_config
         .cluster = (int)config->value[CLUSTER],
     };
     plan->scan.chunk = config->value[CHUNKED];
+    plan->shifts = plan->vector > 1 && plan->scan.chunk == 0 && kg_cuda_scan_may_shift(&plan->scan);
     plan->scan.entry = entry;
     plan->rows = plan->scan.column && config->value[ROWS] > 0 ? (int)config->value[ROWS] : 1;
     if (!plan->scan.column && plan->threads <= WARP && plan->scan.chunk == 0)
@@ -264,7 +265,8 @@ static void guess_plainly(const struct kg_match *match, struct kg_config *config
     struct extent extent = measure(plan);
     measure_elements(plan, &widest, &all);
     *config = (struct kg_config){{128, ACCESS / widest, 1, 1, 0, 0}};
-    while (config->value[VECTOR] > 1 && extent.along % config->value[VECTOR] != 0)
+    while (config->value[VECTOR] > 1 && extent.along % config->value[VECTOR] != 0 &&
+           !kg_cuda_scan_may_shift(plan))
         config->value[VECTOR] /= 2;
     if (plan->column)
         guess_column(&extent, facts->units > 0 ? facts->units : 1, config);
@@ -400,13 +402,21 @@ static void grids(const struct kg_match *match, const struct kg_config *config,
         *grids = (struct kg_grids){.count = 1, .grids = {none}};
         return;
     }
-    *grids = (struct kg_grids){.count = plan.scan.chunk > 0 ? 4 : 2, .alignment = alignment};
+    const int functions = kg_cuda_scan_functions(&plan);
+    const int chosen = alignment > 0 ? KG_CUDA_SCAN_WHOLE
+                       : plan.shifts ? KG_CUDA_SCAN_SHIFTED
+                                     : KG_CUDA_SCAN_SINGLE;
+    if (chosen == KG_CUDA_SCAN_SHIFTED)
+        alignment = kg_cuda_scan_shifted_alignment(&plan);
+    *grids = (struct kg_grids){.count = plan.scan.chunk > 0 ? 2 * functions : functions,
+                               .alignment = alignment};
     for (int i = 0; i < grids->count; i++) {
-        bool single = i % 2 == 1, totals = i + 2 < grids->count;
+        const int function = i % functions;
+        bool single = function == KG_CUDA_SCAN_SINGLE, totals = i + functions < grids->count;
         struct kg_grid grid = grid_of(&plan, &extent, chunks, single ? 1 : plan.vector);
         if (totals && chunks <= 1) // nothing stands before the only chunk
             grid = none;
-        grids->grids[i] = single == (alignment == 0) ? grid : none;
+        grids->grids[i] = function == chosen ? grid : none;
         grids->unaligned[i] = single ? grid : none;
     }
     if (chunks > 1)

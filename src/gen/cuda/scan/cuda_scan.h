@@ -16,7 +16,18 @@ struct kg_cuda_scan_plan {
     int vector;    // elements of a thread's vectors
     int hold;      // vectors of a thread that are on their way at once
     int registers; // at most; 0: as many as the compiler likes
+    bool shifts;   // has a function for rows that begin between whole vectors, too
 };
+
+// The functions of a launch, in this order: a launch has one of them run. With chunks, those for
+// their totals come first.
+enum kg_cuda_scan_function {
+    KG_CUDA_SCAN_WHOLE,   // rows and columns are whole vectors
+    KG_CUDA_SCAN_SINGLE,  // vectors are single elements, wherever tensors lie
+    KG_CUDA_SCAN_SHIFTED, // tensors are aligned, rows may begin and end within vectors
+};
+// How many a launch has.
+int kg_cuda_scan_functions(const struct kg_cuda_scan_plan *plan);
 
 void kg_cuda_scan_plan_make(const struct kg_match *match, const struct kg_config *config,
                             const char *entry, struct kg_cuda_scan_plan *plan);
@@ -54,9 +65,15 @@ int kg_cuda_scan_stream(const struct kg_cuda_scan_streams *streams, const struct
 // Where some vectors are not whole they are single elements, and there are more of them.
 int kg_cuda_scan_single(const struct kg_cuda_scan_plan *plan);
 
+// Do all tensors have the shape of the scan's output, without gaps, so that their rows begin within
+// vectors at the same place?
+bool kg_cuda_scan_may_shift(const struct kg_scan_plan *scan);
+
 // The bytes that tensors have to be aligned to for whole vectors; 0: their strides or sizes do not
 // allow them, wherever they lie. `length` is that of what vectors follow.
 int kg_cuda_scan_alignment(const struct kg_cuda_scan_plan *plan, int64_t length);
+// The same for the shifted function.
+int kg_cuda_scan_shifted_alignment(const struct kg_cuda_scan_plan *plan);
 
 // The functions of the kernel, after the opening: the scan with whole vectors, and with any. With
 // chunks, the same two for the totals of the chunks come first.

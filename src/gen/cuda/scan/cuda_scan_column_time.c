@@ -164,7 +164,7 @@ double kg_cuda_scan_column_seconds(const struct kg_match *match, const struct kg
     work.chunks = chunk > 0 ? ceil(length / chunk) : 0;
     kg_cuda_scan_measure(&plan.scan, &work.read, &work.written);
     for (int i = 0; i < grids.count; i++) {
-        const bool single = i % 2 == 1;
+        const bool single = i % 2 == KG_CUDA_SCAN_SINGLE;
         if (grids.grids[i].blocks[0] == 0)
             continue;
         work.writes = i + 2 >= grids.count;

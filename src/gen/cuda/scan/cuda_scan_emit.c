@@ -65,15 +65,19 @@ void kg_cuda_scan_open_steps(struct kg_cuda_scan_writer *writer)
 static void emit_fill(struct kg_cuda_scan_writer *writer)
 {
     struct kg_text *text = writer->code.text;
+    const bool shifts = writer->plan->shifts;
     emit_first_axis(writer);
+    if (shifts) // what lies beside the row is read, too, but not beside the tensor
+        kg_code_line(&writer->code, "const int64_t place = row * length + first;");
     for (int i = 0; i < writer->streams.count; i++) {
         const struct kg_cuda_scan_stream *stream = &writer->streams.streams[i];
         kg_code_begin(&writer->code);
-        kg_text_format(text, "take%d[part] = kg_load_raw<VECTOR>(", i);
+        kg_text_format(text, "take%d[part] = kg_load_%s(", i,
+                       shifts ? "shifted<VECTOR, SHIFTS>" : "raw<VECTOR>");
         kg_emit_name(text, stream->access->tensor->name);
         kg_text_add(text, " + ");
         kg_values_access(text, &writer->shared.values, stream->nest, stream->access);
-        kg_text_add(text, ");");
+        kg_text_add(text, shifts ? ", place, rows * length);" : ");");
         kg_code_end(&writer->code);
     }
 }
@@ -143,10 +147,11 @@ void kg_cuda_scan_emit_stores(struct kg_cuda_scan_writer *writer)
     for (int i = writer->scan->k; i < writer->scan->group->count; i++) {
         if (!is_stored(writer, i))
             continue;
+        const bool shifts = writer->plan->shifts;
         kg_code_begin(&writer->code);
-        kg_text_add(text, "kg_store_vec(");
+        kg_text_format(text, "kg_store_%s(", shifts ? "shifted<SHIFTS>" : "vec");
         kg_scan_target(text, &writer->shared, i, "first");
-        kg_text_format(text, ", place%d);", i);
+        kg_text_format(text, ", place%d%s);", i, shifts ? ", low, high" : "");
         kg_code_end(&writer->code);
     }
 }
@@ -214,6 +219,16 @@ static void emit_loads(struct kg_cuda_scan_writer *writer, const char *tile, con
     kg_code_close(&writer->code);
 }
 
+// The elements of the vector at hand, as it lies in memory, that are the row's: it may begin and
+// end with those of the rows beside.
+static void emit_bounds(struct kg_cuda_scan_writer *writer)
+{
+    const bool backward = writer->scan->backward;
+    kg_code_line(&writer->code, "const int low = %s, high = %s;",
+                 backward ? "VECTOR - (left - within)" : "skip - within",
+                 backward ? "VECTOR - (skip - within)" : "left - within");
+}
+
 // The values of a tile, or `none` where there are none.
 static void emit_values(struct kg_cuda_scan_writer *writer)
 {
@@ -223,8 +238,14 @@ static void emit_values(struct kg_cuda_scan_writer *writer)
     kg_cuda_scan_open_parts(writer);
     kg_cuda_scan_open_part(writer, "tile", "left");
     kg_cuda_scan_open_streams(writer, "take", false);
+    if (writer->plan->shifts)
+        emit_bounds(writer);
     kg_cuda_scan_open_steps(writer);
     emit_value(writer, writer->scan->column ? "acc0[part][lane]" : "acc0[part][step]");
+    if (writer->plan->shifts) {
+        kg_code_line(code, "if (SHIFTS && (lane < low || lane >= high))");
+        kg_code_line(code, "    acc0[part][step] = none; // of the row beside");
+    }
     kg_code_close(code);
     keep_streams(writer);
     kg_code_outdent(code);
@@ -247,6 +268,8 @@ void kg_cuda_scan_open_tiles(struct kg_cuda_scan_writer *writer,
     if (kg_cuda_scan_has_chunks(writer))
         emit_carry(writer);
     kg_code_open(code, "for (int64_t tile = origin; tile < end; tile += TILE)");
+    if (writer->plan->shifts)
+        kg_code_line(code, "const int skip = SHIFTS && tile < 0 ? (int)-tile : 0;");
     emit_values(writer);
     kg_code_line(code, "const int ahead = kg_left(stop - tile - TILE, TILE);");
     emit_loads(writer, "tile + TILE", "ahead");
@@ -296,6 +319,8 @@ static void emit_row_scan(struct kg_cuda_scan_writer *writer)
                  fold);
     kg_cuda_scan_open_streams(writer, "from", true);
     kg_cuda_scan_emit_places(writer);
+    if (writer->plan->shifts)
+        emit_bounds(writer);
     kg_cuda_scan_open_steps(writer);
     if (scan->exclusive)
         kg_code_line(code,
@@ -328,9 +353,14 @@ static void emit_row(struct kg_cuda_scan_writer *writer)
 {
     const struct kg_scan_plan *scan = writer->scan;
     struct kg_code *code = &writer->code;
-    kg_code_line(code, "const int64_t row = item%s, origin = %s;",
-                 kg_cuda_scan_has_chunks(writer) ? " / chunks" : "",
-                 kg_cuda_scan_has_chunks(writer) ? "item % chunks * size" : "0");
+    kg_code_line(code, "const int64_t row = item%s;",
+                 kg_cuda_scan_has_chunks(writer) ? " / chunks" : "");
+    kg_code_line(code, "const int64_t origin = %s;",
+                 kg_cuda_scan_has_chunks(writer) ? "item % chunks * size"
+                 : !writer->plan->shifts         ? "0"
+                 : scan->backward
+                     ? "SHIFTS ? -(int64_t)(-(uint64_t)((row + 1) * length) % VECTOR) : 0"
+                     : "SHIFTS ? -(row * length % VECTOR) : 0");
     kg_code_line(code, "const int64_t stop = %s, end = stop;",
                  kg_cuda_scan_has_chunks(writer) ? "kg_min_i64(origin + size, length)" : "length");
     kg_axes_split(code, scan->nest, 0, scan->axis - 1, "row");
@@ -407,13 +437,17 @@ static void emit_functions(struct kg_cuda_scan_writer *writer)
     const struct kg_cuda_scan_plan *plan = writer->plan;
     int number = 0;
     for (int totals = kg_cuda_scan_has_chunks(writer); totals >= 0; totals--) {
-        for (int single = 0; single < 2; single++) {
+        for (int function = 0; function < kg_cuda_scan_functions(plan); function++) {
+            const bool single = function == KG_CUDA_SCAN_SINGLE;
             char values[64];
-            snprintf(values, sizeof values, "%s%d, %d",
+            snprintf(values, sizeof values, "%s%d, %d%s",
                      !kg_cuda_scan_has_chunks(writer) ? ""
                      : totals                         ? "true, "
                                                       : "false, ",
-                     single ? 1 : plan->vector, single ? kg_cuda_scan_single(plan) : plan->hold);
+                     single ? 1 : plan->vector, single ? kg_cuda_scan_single(plan) : plan->hold,
+                     !plan->shifts                      ? ""
+                     : function == KG_CUDA_SCAN_SHIFTED ? ", true"
+                                                        : ", false");
             kg_cuda_waiting_function(&writer->code, writer->scan->group, writer->scan->entry,
                                      number++, plan->threads * plan->blocks, plan->registers,
                                      writer->scan->entry, values);
@@ -459,6 +493,7 @@ void kg_cuda_scan_emit(struct kg_text *text, const struct kg_cuda_scan_plan *pla
     }
     kg_cuda_open_body(&writer.code, scan->group, scan->entry,
                       scan->chunk > 0 ? "bool TOTALS, int VECTOR, int HOLD"
+                      : plan->shifts  ? "int VECTOR, int HOLD, bool SHIFTS"
                                       : "int VECTOR, int HOLD");
     emit_constants(&writer);
     if (scan->column)

@@ -145,6 +145,45 @@ int kg_cuda_scan_stream(const struct kg_cuda_scan_streams *streams, const struct
     return stream_of(streams, &wanted);
 }
 
+static bool has_shape(const struct kg_scan_plan *scan, const struct kg_tensor *tensor)
+{
+    if (tensor->rank != scan->last + 1)
+        return false;
+    for (int dim = 0; dim < tensor->rank; dim++) {
+        const struct kg_index *axis = scan->nest->axes[dim];
+        if (!kg_axes_from_zero(axis) || !kg_size_same(tensor->dims[dim], axis->end))
+            return false;
+    }
+    return true;
+}
+
+bool kg_cuda_scan_may_shift(const struct kg_scan_plan *scan)
+{
+    const struct kg_group *group = scan->group;
+    struct kg_cuda_scan_streams streams;
+    if (!group->problem->contiguous || scan->column)
+        return false;
+    kg_cuda_scan_find_streams(scan, &streams);
+    for (int i = 0; i < group->count; i++) {
+        const struct kg_nest *nest = kg_group_nest(group, i);
+        if (kg_scan_is_stored(scan, i) && !has_shape(scan, nest->output))
+            return false;
+        for (int a = 0; a < nest->access_count; a++) {
+            const struct kg_tensor *tensor = nest->accesses[a].tensor;
+            if (tensor->rank > 0 && kg_group_maker(group, tensor) < 0 &&
+                (kg_cuda_scan_stream(&streams, &nest->accesses[a]) < 0 ||
+                 !has_shape(scan, tensor) || !reads_here(&streams, nest, tensor)))
+                return false;
+        }
+    }
+    return streams.count > 0;
+}
+
+int kg_cuda_scan_functions(const struct kg_cuda_scan_plan *plan)
+{
+    return plan->shifts ? KG_CUDA_SCAN_SHIFTED + 1 : KG_CUDA_SCAN_SINGLE + 1;
+}
+
 int kg_cuda_scan_single(const struct kg_cuda_scan_plan *plan)
 {
     enum { MOST = 8 };
@@ -170,6 +209,25 @@ int kg_cuda_scan_alignment(const struct kg_cuda_scan_plan *plan, int64_t length)
                                              : kg_group_nest(scan->group, position)->output;
         if (!kg_cuda_raise_alignment(problem, tensor, inner, plan->vector, &alignment))
             return 0;
+    }
+    return alignment;
+}
+
+int kg_cuda_scan_shifted_alignment(const struct kg_cuda_scan_plan *plan)
+{
+    const struct kg_scan_plan *scan = &plan->scan;
+    struct kg_cuda_scan_streams streams;
+    int alignment = 1;
+    kg_cuda_scan_find_streams(scan, &streams);
+    for (int i = 0; i < streams.count + scan->group->count; i++) {
+        const int position = i - streams.count;
+        if (position >= 0 && !kg_scan_is_stored(scan, position))
+            continue;
+        const int bytes =
+            kg_cuda_alignment(position < 0 ? streams.streams[i].access->tensor
+                                           : kg_group_nest(scan->group, position)->output,
+                              plan->vector);
+        alignment = bytes > alignment ? bytes : alignment;
     }
     return alignment;
 }

@@ -64,7 +64,9 @@ int kg_cuda_scan_work(const struct kg_match *match, const struct kg_config *conf
         if (grids.grids[i].blocks[0] == 0)
             continue;
         works[count] = kg_cuda_memory_work_of(&grids.grids[i]);
-        describe(&plan, config, i % 2 == 1, i + 2 >= grids.count, &works[count]);
+        const int functions = kg_cuda_scan_functions(&plan);
+        describe(&plan, config, i % functions == KG_CUDA_SCAN_SINGLE, i + functions >= grids.count,
+                 &works[count]);
         count++;
     }
     return count;
