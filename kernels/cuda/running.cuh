@@ -2,10 +2,11 @@
 // previous ones. A struct of lanes.cuh defines how two values are combined, and the order is fixed
 // here too.
 
-// Positions of a tile of `tile` that there are, where `rest` are left; none if that is negative.
+// Positions of a tile of `tile` that there are, where `rest` are left; none if that is negative,
+// however far.
 KG_INLINE int kg_left(int64_t rest, int tile)
 {
-    return rest < tile ? (int)rest : tile;
+    return rest >= tile ? tile : rest > 0 ? (int)rest : 0;
 }
 
 // ---- Running totals in one thread ----

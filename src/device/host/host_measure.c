@@ -1,7 +1,7 @@
 // The numbers of a machine that no file gives reliably: the real clock rate of its cores, the
 // bandwidth of its memory, how much faster a core copies from several places in turn, and from
 // which size on stores past the caches are faster (a virtual machine may be told of other caches
-// than it has, or share them). They are measured (about a third of a second) and kept with their
+// than it has, or share them). They are measured (about half a second) and kept with their
 // date, in a file named by everything they depend on, in the user's folder for caches: whatever
 // folder the records are in, the bounds of one machine are the same.
 //

@@ -3,8 +3,12 @@
 // Along the last axis a row belongs to some lanes of a warp or to a block. It goes through
 // registers in tiles, read and written once: each thread adds up its vectors, the threads find out
 // what stands before each of them, and the total so far is carried to the next tile. The loads of
-// the next tile are on their way while this one is worked on. Along other axes each thread walks
-// down a vector of columns, the loads of several rows ahead.
+// the next tile are on their way while this one is worked on. Rows may begin and end within vectors
+// if those of all tensors do so at the same place.
+//
+// Along other axes each thread has a vector of columns, and the threads of a block are beside each
+// other and below each other: a thread adds up some rows of its columns, one after the other, and
+// those below each other find out what stands before them. Tiles follow each other as along rows.
 //
 // Where there are too few rows or columns for the device, they are cut into chunks: one function
 // adds up each chunk, a second one begins each chunk with the total of those before it.

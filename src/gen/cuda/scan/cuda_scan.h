@@ -9,14 +9,14 @@
 
 struct kg_cuda_scan_plan {
     struct kg_scan_plan scan; // with `chunk`: how much of the axis a row or column is cut into
-    int threads;   // of a row: some lanes of a warp, or a block; along columns of a block
-    int blocks;    // rows of a block of threads
-    int rows;      // threads of a column, one below the other
-    int cluster;   // blocks that share a row
-    int vector;    // elements of a thread's vectors
-    int hold;      // vectors of a thread that are on their way at once
-    int registers; // at most; 0: as many as the compiler likes
-    bool shifts;   // has a function for rows that begin between whole vectors, too
+    int threads;              // of a row: some lanes of a warp, or a block; down columns of a block
+    int blocks;               // rows of a block of threads
+    int rows;                 // threads of a column, one below the other
+    int cluster;              // blocks that share a row
+    int vector;               // elements of a thread's vectors
+    int hold;                 // vectors of a thread that are on their way at once
+    int registers;            // at most; 0: as many as the compiler likes
+    bool shifts;              // has a function for rows that begin between whole vectors, too
 };
 
 // The functions of a launch, in this order: a launch has one of them run. With chunks, those for

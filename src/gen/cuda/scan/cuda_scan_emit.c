@@ -2,8 +2,9 @@
 //
 // Positions along the axis are counted from where the scan starts: `start` is that of a vector,
 // `step` counts within it. `first` is the element of a vector that lies lowest in memory, `lane`
-// counts from there. Each function is compiled for whole vectors and, where they are not, for
-// vectors of one element.
+// counts from there; of a vector, [low, high) are elements of the row at hand. The body is compiled
+// for whole vectors, for vectors of one element and, where `shifts`, for rows that begin and end
+// within vectors.
 
 #include "gen/cuda/scan/cuda_scan_writer.h"
 
