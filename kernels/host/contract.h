@@ -28,6 +28,7 @@ typedef kg_f16 half;
 enum {
     KG_COLUMNS = KG_VECTORS * KG_LANES, // of the register tile
     KG_TILE = KG_ROWS * KG_COLUMNS,
+    KG_SHORT_COLUMNS = 2 * KG_COLUMNS, // of the register tile of contract_shorts.h
     // Elements of the buffer in which an operand is computed before it is packed.
     KG_STAGE = 4096,
 };
@@ -42,6 +43,13 @@ enum {
 #define KG_TILE_DOT KG_TILE_DOT_F16
 #else
 #define KG_PAIR_PATH 0
+#endif
+
+// Likewise for products of pairs of integers of 16 bits, added in 32 bits.
+#if KG_SHORTS && KG_LANES == 4 && defined(__AVX2__)
+#define KG_SHORT_PATH 1
+#else
+#define KG_SHORT_PATH 0
 #endif
 
 enum {                    // used by contract_pairs.h
@@ -82,6 +90,38 @@ static void b_fill(const struct kg_host_call *call, int64_t item, int64_t row, i
 // `row` on, n from `first` on; rows of the tile are `width` apart.
 static void finish(const struct kg_host_call *call, int64_t item, int64_t row, int64_t rows,
                    int64_t first, int64_t count, const KG_REAL *restrict tile, int64_t width);
+
+#if KG_SHORTS
+// The same in 16 bits; values from 2^15 on are stored as they are less 2^16.
+static void a_shorts(const struct kg_host_call *call, int64_t item, int64_t row, int64_t rows,
+                     int64_t start, int64_t depth, int16_t *restrict to, int64_t width);
+static void b_shorts(const struct kg_host_call *call, int64_t item, int64_t row, int64_t rows,
+                     int64_t start, int64_t depth, int16_t *restrict to, int64_t width);
+#endif
+
+// a * b, of integers that fit 32 bits if KG_WORDS says so: processors with vectors of 32 bytes have
+// no multiplication of 64-bit integers, and the compiler makes it of three of 32 bits.
+KG_INLINE vector products(vector a, vector b)
+{
+#if KG_WORDS && KG_LANES == 4 && defined(__AVX2__) && !defined(__clang__)
+    typedef int32_t words __attribute__((vector_size(32)));
+    return KG_WORDS == 1 ? (vector)__builtin_ia32_pmuldq256((words)a, (words)b)
+                         : (vector)__builtin_ia32_pmuludq256((words)a, (words)b);
+#elif KG_WORDS && defined(__clang__)
+    return KG_WORDS == 1 ? (a << 32 >> 32) * (b << 32 >> 32) : (a & 0xffffffff) * (b & 0xffffffff);
+#else
+    return a * b;
+#endif
+}
+
+KG_INLINE vector multiple(KG_REAL a, vector b)
+{
+#if KG_WORDS
+    return products(a - (vector){0}, b);
+#else
+    return a * b;
+#endif
+}
 
 KG_INLINE int64_t least(int64_t a, int64_t b)
 {

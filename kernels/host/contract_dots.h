@@ -59,7 +59,7 @@ KG_INLINE void dot(const int wide, const int high, const bool halves, int64_t kn
         for (int c = 0; c < wide; c++) {
             const vector right = elements(halves, column[c], k);
             for (int x = 0; x < high; x++)
-                sum[x * wide + c] += left[x] * right;
+                sum[x * wide + c] += products(left[x], right);
         }
     }
     KG_REAL across[MOST];

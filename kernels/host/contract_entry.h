@@ -64,6 +64,19 @@ static bool takes_pairs(const struct kg_host_call *call, struct extents size)
 #endif
 }
 
+// Are the factors integers of 16 bits, and are there enough rows and columns to pack panels of all
+// their parts?
+static bool takes_shorts(struct extents size)
+{
+#if KG_SHORT_PATH
+    enum { LEAST_COLUMNS = 8, LEAST_K = 8 };
+    return size.m >= KG_A_PARTS * KG_B_PARTS && size.n >= LEAST_COLUMNS && size.k >= LEAST_K;
+#else
+    (void)size;
+    return false;
+#endif
+}
+
 // Are the elements of B quantised, and are the sizes worth a path of their own?
 static bool takes_scaled(struct extents size)
 {
@@ -91,9 +104,10 @@ static void choose_path(const struct kg_host_call *call, struct plan *p)
 {
     const struct extents size = p->size;
     p->pairs = takes_pairs(call, size);
+    p->shorts = takes_shorts(size);
     p->scaled = !p->pairs && takes_scaled(size);
     p->lines = p->scaled && KG_SCALED_LINES;
-    if (p->pairs || p->scaled) {
+    if (p->pairs || p->shorts || p->scaled) {
         p->rows = &operand_a;
         p->columns = &operand_b;
         p->row_count = size.m;
@@ -132,6 +146,12 @@ static void choose_slabs(struct plan *p)
             p->slabs = ceiling(p->size.k, p->slab_k);
         }
     }
+#if KG_SHORTS
+    if (p->shorts) {
+        p->block_k = even_size(p->slab_k, least(KG_BLOCK_K, KG_SHORT_STEPS), KG_STREAM_DEPTH);
+        return;
+    }
+#endif
     p->block_k = p->pairs    ? even_size(p->slab_k, KG_PAIR_BLOCK_K, KG_PAIR_STEP)
                  : p->scaled ? even_size(p->slab_k, KG_SCALED_BLOCK, KG_SCALED_STEP)
                              : even_size(p->slab_k, KG_BLOCK_K, KG_STREAM_DEPTH);
@@ -170,6 +190,7 @@ static void choose_tiles(const struct kg_host_call *call, struct plan *p)
     const int64_t high = p->pairs ? KG_PAIR_TILE : KG_ROWS;
     const int64_t unit = p->dots     ? 12
                          : p->pairs  ? KG_PAIR_TILE
+                         : p->shorts ? KG_SHORT_COLUMNS
                          : p->scaled ? KG_SCALED_COLUMNS
                                      : KG_COLUMNS;
     // Few rows are bound by memory, which is fastest in long contiguous reads.
@@ -211,19 +232,22 @@ static struct plan make_plan(const struct kg_host_call *call)
 static int64_t lay_out(const struct plan *p, struct job *job, char *scratch)
 {
     enum { PARTS = 6 };
-    const int64_t width = p->pairs ? KG_PAIR_TILE : KG_COLUMNS;
+    const int64_t width = p->pairs ? KG_PAIR_TILE : p->shorts ? KG_SHORT_COLUMNS : KG_COLUMNS;
     // Panels of strips have whole strips.
     const int64_t columns =
         ceiling(p->tile_columns, width) * width + (p->scaled ? KG_SCALED_COLUMNS : 0);
     const int64_t length = ceiling(p->slab_k, KG_LANES) * KG_LANES;
     const int64_t dot_rows = ceiling(p->tile_rows, 4) * 4;
-    const int64_t depth = p->pairs ? p->block_k / 2 : p->block_k; // two terms share a word
+    const int64_t depth = p->pairs ? p->block_k / 2 // two terms share a word
+                          : p->shorts
+                              ? ceiling(p->block_k, 2) // and four at most, in two parts each
+                              : p->block_k;
     const bool blocks = p->slab_k > p->block_k || p->scaled;
     const int64_t size[PARTS] = {
         KG_STAGE,
         p->dots ? dot_rows * length : p->block_rows * depth,
         p->dots || p->lines ? 0 : columns * depth,
-        p->dots || p->lines || p->pairs ? 0 : columns * KG_ROWS,
+        p->dots || p->lines || p->pairs || p->shorts ? 0 : columns * KG_ROWS,
         p->dots    ? dot_rows * p->tile_columns
         : blocks   ? p->tile_rows * columns
         : p->pairs ? p->block_rows * columns
@@ -298,6 +322,12 @@ static void run_item(struct job *job, int64_t item)
 #if KG_PAIR_PATH
     if (p->pairs) {
         run_pairs(job, row, rows, column, columns);
+        return;
+    }
+#endif
+#if KG_SHORT_PATH
+    if (p->shorts) {
+        run_shorts(job, row, rows, column, columns);
         return;
     }
 #endif

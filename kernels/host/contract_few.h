@@ -56,7 +56,7 @@ static void run_few(const struct job *job)
         for (int64_t j = 0; j < vectors; j++) {
             vector sum = {0};
             for (int64_t k = 0; k < kn; k++)
-                sum += job->rows[x * kn + k] * right[k * vectors + j];
+                sum += multiple(job->rows[x * kn + k], right[k * vectors + j]);
             ((vector *)tile)[x * vectors + j] = sum;
         }
     store_tile(job, 0, rows, 0, columns, tile, width);

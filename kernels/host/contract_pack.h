@@ -5,15 +5,29 @@ struct operand {
     void (*fill)(const struct kg_host_call *call, int64_t item, int64_t row, int64_t rows,
                  int64_t start, int64_t depth, KG_REAL *restrict to, int64_t width);
     bool k_major;
+#if KG_SHORTS
+    void (*shorts)(const struct kg_host_call *call, int64_t item, int64_t row, int64_t rows,
+                   int64_t start, int64_t depth, int16_t *restrict to, int64_t width);
+    int parts;
+    bool is_unsigned;
+#endif
 };
 
+#if KG_SHORTS
+static const struct operand operand_a = {a_direct, a_fill,     KG_A_ALONG_K,
+                                         a_shorts, KG_A_PARTS, KG_A_UNSIGNED};
+static const struct operand operand_b = {b_direct, b_fill,     KG_B_ALONG_K,
+                                         b_shorts, KG_B_PARTS, KG_B_UNSIGNED};
+#else
 static const struct operand operand_a = {a_direct, a_fill, KG_A_ALONG_K};
 static const struct operand operand_b = {b_direct, b_fill, KG_B_ALONG_K};
+#endif
 
 // The plan of a call, made in contract_entry.h.
 struct plan {
     struct extents size;
     bool pairs;   // uses contract_pairs.h
+    bool shorts;  // uses contract_shorts.h
     bool dots;    // uses contract_dots.h
     bool few;     // uses contract_few.h
     bool scaled;  // uses contract_scaled.h or, for more rows, contract_scaled_panels.h
@@ -40,19 +54,15 @@ struct job {
 
 // Square blocks of vectors are transposed in registers by exchanging halves of ever larger groups.
 #define KG_LIST(...) __VA_ARGS__
-#if KG_LANES == 2
-#define KG_EXCHANGES(EXCHANGE) EXCHANGE(1, KG_LIST(0, 2), KG_LIST(1, 3))
-#elif KG_LANES == 4
-#define KG_EXCHANGES(EXCHANGE)                                                                     \
+#define KG_EXCHANGES_2(EXCHANGE) EXCHANGE(1, KG_LIST(0, 2), KG_LIST(1, 3))
+#define KG_EXCHANGES_4(EXCHANGE)                                                                   \
     EXCHANGE(1, KG_LIST(0, 4, 1, 5), KG_LIST(2, 6, 3, 7))                                          \
     EXCHANGE(2, KG_LIST(0, 1, 4, 5), KG_LIST(2, 3, 6, 7))
-#elif KG_LANES == 8
-#define KG_EXCHANGES(EXCHANGE)                                                                     \
+#define KG_EXCHANGES_8(EXCHANGE)                                                                   \
     EXCHANGE(1, KG_LIST(0, 8, 1, 9, 4, 12, 5, 13), KG_LIST(2, 10, 3, 11, 6, 14, 7, 15))            \
     EXCHANGE(2, KG_LIST(0, 1, 8, 9, 4, 5, 12, 13), KG_LIST(2, 3, 10, 11, 6, 7, 14, 15))            \
     EXCHANGE(4, KG_LIST(0, 1, 2, 3, 8, 9, 10, 11), KG_LIST(4, 5, 6, 7, 12, 13, 14, 15))
-#else
-#define KG_EXCHANGES(EXCHANGE)                                                                     \
+#define KG_EXCHANGES_16(EXCHANGE)                                                                  \
     EXCHANGE(1, KG_LIST(0, 16, 1, 17, 4, 20, 5, 21, 8, 24, 9, 25, 12, 28, 13, 29),                 \
              KG_LIST(2, 18, 3, 19, 6, 22, 7, 23, 10, 26, 11, 27, 14, 30, 15, 31))                  \
     EXCHANGE(2, KG_LIST(0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29),                 \
@@ -61,6 +71,14 @@ struct job {
              KG_LIST(4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28, 29, 30, 31))                  \
     EXCHANGE(8, KG_LIST(0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23),                   \
              KG_LIST(8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31))
+#if KG_LANES == 2
+#define KG_EXCHANGES KG_EXCHANGES_2
+#elif KG_LANES == 4
+#define KG_EXCHANGES KG_EXCHANGES_4
+#elif KG_LANES == 8
+#define KG_EXCHANGES KG_EXCHANGES_8
+#else
+#define KG_EXCHANGES KG_EXCHANGES_16
 #endif
 
 // Row i of the transposed block is in register transposed_row(i).

@@ -41,7 +41,7 @@ KG_INLINE void microkernel(const int high, const bool halves, const bool keep, i
         for (int i = 0; i < high; i++) {
             const KG_REAL left = a[i];
             for (int j = 0; j < KG_VECTORS; j++)
-                sum[i][j] += left * right[j];
+                sum[i][j] += multiple(left, right[j]);
         }
         a += KG_ROWS;
         at += stride;
@@ -132,7 +132,7 @@ KG_INLINE void stream_few(const int high, const bool halves, const int deep, con
             for (int k = 0; k < deep; k++) {
                 const vector right = elements(halves, b, at + k * stride);
                 for (int i = 0; i < high; i++)
-                    sum[i] += left[i * deep + k] * right;
+                    sum[i] += multiple(left[i * deep + k], right);
             }
             for (int i = 0; i < high; i++)
                 tile[i * KG_VECTORS] = sum[i];

@@ -8,6 +8,7 @@
 #include "gen/shared/contract_operands.h"
 
 #include "gen/families.h"
+#include "gen/host/contract_writer.h"
 #include "gen/host/host_times.h"
 #include "gen/shared/bound.h"
 #include "gen/shared/emit.h"
@@ -70,6 +71,9 @@ static void guess(const struct kg_match *match, struct kg_config *config)
         config->value[KG_CONTRACT_DEPTH] = 512;
 }
 
+// Products of 16 bits in an instruction, where it has one of 64 bits.
+enum { SHORTS_OF_VECTOR = 4 };
+
 // Products of pairs are faster than the type of the computation lets expect.
 static double bound(const struct kg_match *match, const struct kg_config *config)
 {
@@ -79,6 +83,8 @@ static double bound(const struct kg_match *match, const struct kg_config *config
     with_pairs.facts = &faster;
     if (kg_contract_pairs(contract, match->facts))
         faster.flops[KG_TYPE_F32] = faster.matrix_flops[contract->half];
+    if (kg_contract_shorts(contract, match->facts).parts[0] > 0)
+        faster.flops[KG_TYPE_I64] *= SHORTS_OF_VECTOR;
     return kg_group_bound(&with_pairs, config);
 }
 

@@ -178,6 +178,10 @@ static const char finish_dispatch[] =
     "width)\n{\n"
     "    if (rows == KG_ROWS && count == KG_COLUMNS && width == KG_COLUMNS) // known lengths\n"
     "        finish_tile(call, item, row, KG_ROWS, first, KG_COLUMNS, tile, KG_COLUMNS);\n"
+    "    else if (KG_SHORT_PATH && rows == KG_ROWS && count == KG_SHORT_COLUMNS &&\n"
+    "             width == KG_SHORT_COLUMNS)\n"
+    "        finish_tile(call, item, row, KG_ROWS, first, KG_SHORT_COLUMNS, tile, "
+    "KG_SHORT_COLUMNS);\n"
     "    else if (KG_PAIR_PATH && count == KG_PAIR_TILE && width == KG_PAIR_TILE)\n"
     "        finish_tile(call, item, row, rows, first, KG_PAIR_TILE, tile, KG_PAIR_TILE);\n"
     "    else\n"
@@ -240,6 +244,16 @@ static void emit_defines(const struct kg_contract_writer *writer,
                                              : "KG_NONE");
     kg_emit_line(writer->text, 0, "#define KG_ONLY_HALVES %d", only_halves(contract));
     kg_emit_line(writer->text, 0, "#define KG_PAIRS %d", kg_contract_pairs(contract, facts));
+    const struct kg_contract_shorts shorts = kg_contract_shorts(contract, facts);
+    kg_emit_line(writer->text, 0, "#define KG_WORDS %d", (int)shorts.words);
+    kg_emit_line(writer->text, 0, "#define KG_SHORTS %d", shorts.parts[0] > 0);
+    if (shorts.parts[0] > 0) {
+        kg_emit_line(writer->text, 0, "#define KG_A_PARTS %d", shorts.parts[0]);
+        kg_emit_line(writer->text, 0, "#define KG_B_PARTS %d", shorts.parts[1]);
+        kg_emit_line(writer->text, 0, "#define KG_A_UNSIGNED %d", shorts.is_unsigned[0]);
+        kg_emit_line(writer->text, 0, "#define KG_B_UNSIGNED %d", shorts.is_unsigned[1]);
+        kg_emit_line(writer->text, 0, "#define KG_SHORT_STEPS %lld", (long long)shorts.steps);
+    }
     for (int i = 0; i < KG_CONTRACT_PARAMETERS; i++)
         kg_emit_line(writer->text, 0, "#define %s %lld", names[i], (long long)config->value[i]);
     kg_emit_line(writer->text, 0, "#define KG_A_ALONG_K %d", contract->operands[0].k_major);
@@ -254,6 +268,7 @@ bool kg_contract_emit(const struct kg_contract *contract, const struct kg_device
     writer.names.contiguous = contract->group->problem->contiguous;
     kg_emit_host_opening(source, contract->group, "contract", config, space);
     bool pairs = kg_contract_pairs(contract, facts);
+    bool shorts = kg_contract_shorts(contract, facts).parts[0] > 0;
     struct kg_scaled_operand scaled;
     enum kg_contract_layout layout = kg_contract_scaled(contract, &scaled);
     emit_defines(&writer, facts, config, entry);
@@ -266,6 +281,8 @@ bool kg_contract_emit(const struct kg_contract *contract, const struct kg_device
     for (int operand = 0; operand < 2; operand++) {
         emit_direct(&writer, operand);
         kg_contract_emit_fill(&writer, operand);
+        if (shorts)
+            kg_contract_emit_shorts(&writer, operand);
     }
     if (layout != KG_CONTRACT_OTHER)
         kg_contract_emit_scaled(&writer, layout, &scaled);
@@ -277,6 +294,8 @@ bool kg_contract_emit(const struct kg_contract *contract, const struct kg_device
     kg_text_add(source, kg_skeleton_find("host/contract_few.h"));
     if (pairs)
         kg_text_add(source, kg_skeleton_find("host/contract_pairs.h"));
+    if (shorts)
+        kg_text_add(source, kg_skeleton_find("host/contract_shorts.h"));
     if (layout != KG_CONTRACT_OTHER) {
         kg_text_add(source, kg_skeleton_find("host/contract_strips.h"));
         kg_text_add(source, kg_skeleton_find("host/contract_scaled_dots.h"));

@@ -368,7 +368,7 @@ static void emit_loops(struct fill *fill)
     kg_emit_line(writer->text, 1, "}");
 }
 
-static void emit_function(struct fill *fill, const char *name)
+static void emit_function(struct fill *fill, const char *name, const char *type)
 {
     const struct kg_contract_writer *writer = fill->writer;
     const struct kg_contract *contract = writer->contract;
@@ -381,9 +381,9 @@ static void emit_function(struct fill *fill, const char *name)
         place_reads(fill, fill->operand->factors[i].expr);
     kg_text_format(writer->text,
                    "static void %s(const struct kg_host_call *call, int64_t item, int64_t row, "
-                   "int64_t rows,\n                   int64_t start, int64_t depth, KG_REAL "
+                   "int64_t rows,\n                   int64_t start, int64_t depth, %s "
                    "*restrict to, int64_t width)\n{\n",
-                   name);
+                   name, type);
     kg_text_add(writer->text, "    (void)call, (void)item, (void)row, (void)start;\n");
     kg_emit_host_bindings(writer->text, contract->group, false);
     kg_contract_all_axes(writer, 1, KG_CONTRACT_BATCH, "item");
@@ -391,21 +391,32 @@ static void emit_function(struct fill *fill, const char *name)
     kg_text_add(writer->text, "}\n\n");
 }
 
-void kg_contract_emit_fill(const struct kg_contract_writer *writer, int index)
+static struct fill fill_of(const struct kg_contract_writer *writer, int index)
 {
-    struct fill fill = {
+    return (struct fill){
         .writer = writer,
         .operand = &writer->contract->operands[index],
         .rows = index ? KG_CONTRACT_N : KG_CONTRACT_M,
     };
-    emit_function(&fill, index ? "b_fill" : "a_fill");
+}
+
+void kg_contract_emit_fill(const struct kg_contract_writer *writer, int index)
+{
+    struct fill fill = fill_of(writer, index);
+    emit_function(&fill, index ? "b_fill" : "a_fill", "KG_REAL");
+}
+
+void kg_contract_emit_shorts(const struct kg_contract_writer *writer, int index)
+{
+    struct fill fill = fill_of(writer, index);
+    emit_function(&fill, index ? "b_shorts" : "a_shorts", "int16_t");
 }
 
 void kg_contract_emit_part(const struct kg_contract_writer *writer, const char *name, bool adds,
                            const struct kg_contract_operand *part)
 {
     struct fill fill = {.writer = writer, .operand = part, .adds = adds, .rows = KG_CONTRACT_N};
-    emit_function(&fill, name);
+    emit_function(&fill, name, "KG_REAL");
 }
 
 void kg_contract_emit_groups(const struct kg_contract_writer *writer, const char *name, bool adds,

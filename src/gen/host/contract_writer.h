@@ -57,6 +57,8 @@ void kg_contract_print_begin(void *contract, struct kg_text *text, int axis);
 
 // The function that computes rectangles of an operand: contract_fill.c.
 void kg_contract_emit_fill(const struct kg_contract_writer *writer, int operand);
+// The same in elements of 16 bits.
+void kg_contract_emit_shorts(const struct kg_contract_writer *writer, int operand);
 // The same for some factors of B, under a name of its own. `adds`: they are added up, and
 // subtracted if they divide, instead of multiplied.
 void kg_contract_emit_part(const struct kg_contract_writer *writer, const char *name, bool adds,
@@ -86,5 +88,21 @@ void kg_contract_define_scaled(const struct kg_contract_writer *writer,
 void kg_contract_emit_scaled(const struct kg_contract_writer *writer,
                              enum kg_contract_layout layout,
                              const struct kg_scaled_operand *scaled);
+
+// Integers whose products fit fewer bits than their sum: contract_shorts.c.
+enum kg_contract_words { KG_CONTRACT_LONG, KG_CONTRACT_SIGNED, KG_CONTRACT_UNSIGNED };
+struct kg_contract_shorts {
+    enum kg_contract_words words; // factors of 32 bits, if both have them
+    // Factors of 16 bits, which kernels/host/contract_shorts.h multiplies in pairs: 0 parts if they
+    // have more bits, else 1, or 2 where a value is split into its low byte and what is above it.
+    int parts[2];
+    bool is_unsigned[2]; // some values are no int16_t
+    int64_t steps;       // of k, whose products add up in 32 bits
+};
+struct kg_contract_shorts kg_contract_shorts(const struct kg_contract *contract,
+                                             const struct kg_device_facts *facts);
+// Whether a product of these sizes is computed so: what takes_shorts of contract_entry.h says.
+bool kg_contract_takes_shorts(const struct kg_contract_shorts *shorts, double m, double n,
+                              double k);
 
 #endif

@@ -81,10 +81,31 @@ static bool reads_rows(const struct kg_nest *nest)
     return false;
 }
 
+// Do some reads go along the last output axis in steps of several elements, and all others stand
+// still, of f32 or more and without a pad? With vectors of 32 bytes these lanes are gathered one by
+// one: max_pool3d took two AVX2 cores 0.72 ms by lanes, and 0.47 ms one output after the other.
+static bool gathers_rows(const struct kg_nest *nest)
+{
+    const int along = nest->output_axes - 1;
+    for (int i = 0; i < nest->access_count; i++) {
+        const struct kg_access *access = &nest->accesses[i];
+        const int last = access->tensor->rank - 1;
+        if (last < 0)
+            continue;
+        const int64_t step = access->map[last].is_affine ? access->map[last].coefficient[along] : 1;
+        if (step == 1 || step == -1 || access->read->pad ||
+            kg_dtype_is_narrow_float(kg_emit_tensor_dtype(access->tensor)))
+            return false;
+    }
+    return true;
+}
+
 static void guess(const struct kg_match *match, struct kg_config *config)
 {
     const struct kg_nest *nest = match->analysis;
     *config = (struct kg_config){{256, 1}};
+    if (match->facts->vector_bytes == 32 && can_use_lanes(nest) && gathers_rows(nest))
+        return;
     if (can_use_lanes(nest) && reads_rows(nest) && nest->extent[nest->output_axes - 1] >= 8)
         config->value[LANES] = 32;
 }

@@ -48,6 +48,8 @@ static const double function_steps[KG_FUNCTION_COUNT] = {
     [KG_FN_MIN] = 2,
 };
 
+#define LONG_PRODUCT 8.0
+
 double kg_host_lanes(const struct kg_device_facts *facts, enum kg_type type)
 {
     double bytes = facts->vector_bytes > 0 ? facts->vector_bytes : 16;
@@ -155,13 +157,27 @@ static bool is_new(struct kg_host_seen *seen, const struct kg_access *access)
     return true;
 }
 
-static double steps_of(const struct kg_expr *expr)
+// A product of 64-bit integers that vectors have no instruction for: AVX2 makes it of three
+// products of 32 bits, unless the factors have no more. Measured on two AVX2 cores.
+static bool is_long_product(const struct kg_host_loop *loop, const struct kg_expr *expr)
+{
+    if (expr->function != KG_FN_MUL || expr->type != KG_TYPE_I64 || loop->scalar ||
+        loop->facts->vector_bytes != 32)
+        return false;
+    for (int i = 0; i < 2; i++)
+        if (expr->arguments[i]->kind == KG_EXPR_READ &&
+            kg_dtypes[kg_emit_tensor_dtype(expr->arguments[i]->tensor)].bits <= 32)
+            return false;
+    return true;
+}
+
+static double steps_of(const struct kg_host_loop *loop, const struct kg_expr *expr)
 {
     if (expr->kind == KG_EXPR_CAST)
         return 1;
     if (expr->kind != KG_EXPR_CALL)
         return 0;
-    double steps = function_steps[expr->function];
+    double steps = is_long_product(loop, expr) ? LONG_PRODUCT : function_steps[expr->function];
     steps = steps > 0 ? steps : kg_functions[expr->function].operations;
     return expr->type == KG_TYPE_F64 && steps > 2 ? 2 * steps : steps;
 }
@@ -186,7 +202,7 @@ static double expr_cycles(const struct kg_host_loop *loop, const struct kg_expr 
     for (int i = 0; i < expr->argument_count; i++)
         cycles += expr_cycles(loop, expr->arguments[i], seen, fixed);
     return share *
-           (cycles + steps_of(expr) * (fixed ? SCALAR_STEP : step_cycles(loop, expr->type)));
+           (cycles + steps_of(loop, expr) * (fixed ? SCALAR_STEP : step_cycles(loop, expr->type)));
 }
 
 double kg_host_expr_cycles(const struct kg_host_loop *loop, const struct kg_expr *expr)

@@ -89,12 +89,16 @@ static struct kg_host_loop loop_of(const struct work *work, const struct kg_nest
 #define COMPARE_STEP 1.9  // extremes, likewise
 #define ARGUMENT_STEP 8.0 // with the place
 #define LANE_PLACE 1.5    // the same of neighbours side by side
-#define COUNT_STEP 0.1    // sums of integers, which any order does
-#define LANE_STEP 0.3     // of an element of the sums side by side, which lie in memory
-#define LANE_LOOP 10.0    // around them
-#define ELEMENT_LOOP 6.0  // around a reduction
-#define EXTREME_GAIN 1.0  // of a running extreme, which is stored as it is
-#define BLOCK_LOOP 20.0   // around a block
+// Chains of fewer steps than these overlap with those of the next elements: of 8 steps, max_pool3d
+// took two AVX2 cores 0.47 ms, and 0.77 ms were expected of whole chains.
+#define SHORT_CHAIN 16.0
+#define SHORT_CHAIN_SHARE 0.5
+#define COUNT_STEP 0.1   // sums of integers, which any order does
+#define LANE_STEP 0.3    // of an element of the sums side by side, which lie in memory
+#define LANE_LOOP 10.0   // around them
+#define ELEMENT_LOOP 6.0 // around a reduction
+#define EXTREME_GAIN 1.0 // of a running extreme, which is stored as it is
+#define BLOCK_LOOP 20.0  // around a block
 
 // Evaluations of a reduction's body when every element is computed anew.
 static double count_steps(const struct kg_nest *nest)
@@ -145,6 +149,8 @@ static void add_direct_reduce(struct work *work, const struct kg_nest *nest, dou
         struct kg_host_loop loop = loop_of(work, nest, last);
         double chain = chain_step(nest);
         loop.scalar = loop.scalar || chain > COUNT_STEP;
+        if (work->facts->vector_bytes == 32 && scanned < 0 && steps < SHORT_CHAIN * outputs)
+            chain *= SHORT_CHAIN_SHARE;
         double body = kg_host_body_cycles(&loop);
         double each = fmax(body, chain) + 0.3 * fmin(body, chain);
         if (scanned >= 0)
@@ -188,7 +194,8 @@ double kg_host_expect_direct(const struct kg_match *match, const struct kg_confi
 
 #define WINDOW_ROW 30.0     // around a row that is copied
 #define WINDOW_ELEMENT 0.25 // of its elements, and again of those in parts
-#define WINDOW_READ 0.1     // of an output, for each read
+#define WINDOW_NARROW 0.6 // of those in parts with vectors of 32 bytes: measured on two AVX2 cores
+#define WINDOW_READ 0.1   // of an output, for each read
 
 double kg_host_expect_window(const struct kg_match *match, const struct kg_config *config)
 {
@@ -206,8 +213,10 @@ double kg_host_expect_window(const struct kg_match *match, const struct kg_confi
         each += LANE_PLACE;
     double rows = all / fmax(1, places * length) * ceil(length / lanes);
     double span = (double)window->stride * fmin(lanes, length) + (double)window->dilation * places;
+    bool narrow = match->facts->vector_bytes == 32 && window->stride > 1;
+    double element = narrow ? WINDOW_NARROW : WINDOW_ELEMENT;
     work.cycles = all / length * run_cycles(each, length, lanes, LANE_LOOP) +
-                  rows * (WINDOW_ROW + span * WINDOW_ELEMENT * (window->stride > 1 ? 2 : 1));
+                  rows * (WINDOW_ROW + span * element * (window->stride > 1 ? 2 : 1));
     work.items = outputs / length * ceil(length / block);
     add_axes(&order, nest, 0, last);
     work.waits = kg_host_wait_cycles(&loop, &order);
@@ -510,10 +519,22 @@ double kg_host_expect_rowwise(const struct kg_match *match, const struct kg_conf
 #define RUNNING_SUM 0.9     // along the last axis: value, total, output
 #define RUNNING_EXTREME 1.5 // the same of a maximum of f32
 #define RUNNING_CHAIN 2.6   // of other maxima, and of products
+// With vectors of 32 bytes, measured on two AVX2 cores: of 64 bits, in segments; places of these;
+// and what is added where rows are no whole lines, so that vectors cross them.
+#define RUNNING_WIDE 6.0
+#define RUNNING_WIDE_PLACE 10.0
+#define RUNNING_UNEVEN 0.5
 
 // Cycles of an element that is carried along the last axis.
-static double running_step(const struct kg_nest *nest)
+static double running_step(const struct kg_nest *nest, const struct kg_device_facts *facts)
 {
+    const double line = 64, bytes = kg_dtypes[kg_emit_tensor_dtype(nest->output)].bits / 8.0;
+    if (facts->vector_bytes == 32) {
+        if (nest->body->type != KG_TYPE_F32)
+            return kg_reduces[nest->reduce].is_argument ? RUNNING_WIDE_PLACE : RUNNING_WIDE;
+        if (is_extreme(nest) && fmod((double)nest->extent[nest->output_axes - 1] * bytes, line) > 0)
+            return RUNNING_EXTREME + RUNNING_UNEVEN;
+    }
     if (is_extreme(nest) && nest->body->type == KG_TYPE_F32)
         return RUNNING_EXTREME;
     return is_extreme(nest) || nest->reduce == KG_REDUCE_PROD ? RUNNING_CHAIN : RUNNING_SUM;
@@ -533,7 +554,7 @@ double kg_host_expect_scan(const struct kg_match *match, const struct kg_config 
     double tile = (double)config->value[0], chunk = (double)config->value[1];
     loop.inlines = true;
     double each = kg_host_body_cycles(&loop);
-    each += plan->column ? 4 * fold_step(&loop) : running_step(nest);
+    each += plan->column ? 4 * fold_step(&loop) : running_step(nest, facts);
     work.cycles = all / length * run_cycles(each, length, tile, TILE_LOOP);
     work.items = all / length;
     if (!plan->column && chunk > 0) {
@@ -556,14 +577,21 @@ double kg_host_expect_scan(const struct kg_match *match, const struct kg_config 
 
 #define MULTIPLY_SHARE 0.85 // of the peak that the register tile reaches
 #define INTEGER_SHARE 0.62  // the same of integers, which multiply in halves
-#define PAIR_SHARE 0.4      // and of pairs of narrow floats
-#define PACK_STEP 0.3       // cycles to pack an element that lies as it is
-#define TILE_CALL 25.0      // around a register tile, for a block of k
-#define ITEM_CYCLES 2500.0  // around a product: what is worked out before the first tile
-#define EPILOGUE_SHARE 1.6  // of what its formula takes in a loop of its own
-#define PANEL_ELEMENTS 6.0  // of operands that come from a far cache in a cycle
-#define ITEM_ROWS 1024.0    // of an item at most: KG_ITEM_ROWS of kernels/host/contract_entry.h
-#define LINES_LEAST 512.0   // steps of k of quantised lines: KG_LINES_LEAST there
+// Of integers with vectors of 32 bytes, measured on two AVX2 cores: products of 64 bits, of factors
+// of 32 bits, and of pairs of 16 bits, which are four times as many; and cycles to pack one.
+#define LONG_SHARE 0.13
+#define WORD_SHARE 0.33
+#define SHORT_SHARE 0.4
+#define SHORT_PACK 0.7
+#define WORD_PACK 1.0
+#define PAIR_SHARE 0.4     // and of pairs of narrow floats
+#define PACK_STEP 0.3      // cycles to pack an element that lies as it is
+#define TILE_CALL 25.0     // around a register tile, for a block of k
+#define ITEM_CYCLES 2500.0 // around a product: what is worked out before the first tile
+#define EPILOGUE_SHARE 1.6 // of what its formula takes in a loop of its own
+#define PANEL_ELEMENTS 6.0 // of operands that come from a far cache in a cycle
+#define ITEM_ROWS 1024.0   // of an item at most: KG_ITEM_ROWS of kernels/host/contract_entry.h
+#define LINES_LEAST 512.0  // steps of k of quantised lines: KG_LINES_LEAST there
 
 static double count_part(const struct kg_contract *contract, enum kg_contract_role part)
 {
@@ -573,7 +601,8 @@ static double count_part(const struct kg_contract *contract, enum kg_contract_ro
     return count;
 }
 
-static double pack_cycles(const struct work *work, const struct kg_contract *contract, int index)
+static double pack_cycles(const struct work *work, const struct kg_contract *contract, int index,
+                          const struct kg_contract_shorts *narrow, bool takes_shorts)
 {
     const struct kg_contract_operand *operand = &contract->operands[index];
     int part = index ? KG_CONTRACT_N : KG_CONTRACT_M;
@@ -581,11 +610,27 @@ static double pack_cycles(const struct work *work, const struct kg_contract *con
     int along = operand->k_major ? KG_CONTRACT_K : part;
     int vector = count > 0 ? contract->axes[along][count - 1] : -1;
     struct kg_host_loop loop = loop_of(work, contract->nest, vector);
-    double cycles = PACK_STEP;
+    double cycles = takes_shorts                       ? SHORT_PACK * (1 + narrow->parts[index])
+                    : narrow->words && !operand->plain ? PACK_STEP + WORD_PACK
+                                                       : PACK_STEP;
     loop.inlines = true;
     for (int i = 0; i < operand->count && !operand->plain; i++)
         cycles += kg_host_expr_cycles(&loop, operand->factors[i].expr);
     return cycles;
+}
+
+// Operations of a core in a cycle, of a product in the register tile.
+static double contract_peak(const struct kg_contract *contract, const struct kg_device_facts *facts,
+                            const struct kg_contract_shorts *shorts, bool takes_shorts)
+{
+    double lanes = kg_host_lanes(facts, contract->type);
+    if (contract->type == KG_TYPE_F32 || contract->type == KG_TYPE_F64)
+        return 2 * lanes * MULTIPLY_SHARE;
+    if (takes_shorts)
+        return 2 * 4 * lanes * SHORT_SHARE / (shorts->parts[0] * shorts->parts[1]);
+    if (facts->vector_bytes >= 64)
+        return 2 * lanes * INTEGER_SHARE;
+    return 2 * lanes * (shorts->words == KG_CONTRACT_LONG ? LONG_SHARE : WORD_SHARE);
 }
 
 // What is done with the sums, in vectors as wide as the register tile; where it is cut, the
@@ -614,9 +659,10 @@ double kg_host_expect_contract(const struct kg_match *match, const struct kg_con
     double n = count_part(contract, KG_CONTRACT_N), k = count_part(contract, KG_CONTRACT_K);
     double lanes = kg_host_lanes(facts, contract->type),
            rows = (double)config->value[KG_CONTRACT_ROWS];
-    double columns = (double)config->value[KG_CONTRACT_VECTORS] * lanes;
-    bool real = contract->type == KG_TYPE_F32 || contract->type == KG_TYPE_F64;
-    double peak = 2 * lanes * (real ? MULTIPLY_SHARE : INTEGER_SHARE);
+    struct kg_contract_shorts narrow = kg_contract_shorts(contract, facts);
+    bool shorts = kg_contract_takes_shorts(&narrow, m, n, k);
+    double columns = (double)config->value[KG_CONTRACT_VECTORS] * lanes * (shorts ? 2 : 1);
+    double peak = contract_peak(contract, facts, &narrow, shorts);
     double few = fmin(m, n);
     if (few * batch <= 0 || k <= 0)
         return CALL_SECONDS;
@@ -625,7 +671,7 @@ double kg_host_expect_contract(const struct kg_match *match, const struct kg_con
     bool scaled = layout == KG_CONTRACT_ALONG_N || layout == KG_CONTRACT_PANELS ? n >= 4 * lanes
                   : layout == KG_CONTRACT_ALONG_K ? m <= 8 && m <= n && k >= LINES_LEAST
                                                   : false;
-    bool dots = !scaled && few <= columns / 2 && k >= 4 * lanes;
+    bool dots = !scaled && !shorts && few <= columns / 2 && k >= 4 * lanes;
     double tall = ceil(m / rows) * rows, wide = ceil(n / columns) * columns;
     double depth = (double)config->value[KG_CONTRACT_DEPTH];
     if (scaled) {
@@ -635,11 +681,12 @@ double kg_host_expect_contract(const struct kg_match *match, const struct kg_con
     } else {
         work.cycles = batch * tall * wide * k / peak;
         work.cycles += batch * tall / rows * wide / columns * ceil(k / depth) * TILE_CALL;
-        work.cycles += batch * m * k * pack_cycles(&work, contract, 0) *
+        work.cycles += batch * m * k * pack_cycles(&work, contract, 0, &narrow, shorts) *
                        ceil(n / (double)config->value[KG_CONTRACT_COLUMNS]);
     }
     if (!scaled)
-        work.cycles += batch * n * k * pack_cycles(&work, contract, 1) * ceil(m / ITEM_ROWS);
+        work.cycles +=
+            batch * n * k * pack_cycles(&work, contract, 1, &narrow, shorts) * ceil(m / ITEM_ROWS);
     work.cycles += ITEM_CYCLES + batch * 200;
     double read = scaled ? kg_dtypes[kg_emit_tensor_dtype(operand.element->tensor)].bits / 32.0 : 1;
     work.waits = batch * (m * k + n * k * read + m * n) / PANEL_ELEMENTS;

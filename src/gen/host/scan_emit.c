@@ -274,12 +274,18 @@ static void emit_offsets(struct kg_scan_writer *writer)
     kg_scan_close(writer);
 }
 
+// Extremes begin with the total before the block, which sums get added in a wider type.
+static bool begins_with_total(const struct kg_fold *fold)
+{
+    return fold->reduce == KG_REDUCE_MAX || fold->reduce == KG_REDUCE_MIN;
+}
+
 // A block of `count` values: their running totals in acc<k>, and the outputs from them.
 static void emit_block(struct kg_scan_writer *writer, const char *count)
 {
     const struct kg_scan_plan *plan = writer->plan;
     struct kg_code *code = writer->code;
-    struct kg_text running = {0}, from = {0}, here = {0};
+    struct kg_text running = {0}, from = {0}, here = {0}, elements = {0};
     int k = plan->k;
     const char *at = plan->exclusive ? "lane" : "lane + 1";
     kg_text_format(&from, "from%d", k);
@@ -294,32 +300,40 @@ static void emit_block(struct kg_scan_writer *writer, const char *count)
         kg_text_format(&running, "at%d[%s]", k, at);
     } else {
         kg_text_format(code->text, "(acc%d + 1, %s);", k, count);
-        kg_fold_combine(&running, &plan->fold, plan->fold.lane, kg_text_string(&from),
-                        kg_text_string(&here));
+        if (begins_with_total(&plan->fold))
+            kg_text_add(&running, kg_text_string(&here));
+        else
+            kg_fold_combine(&running, &plan->fold, plan->fold.lane, kg_text_string(&from),
+                            kg_text_string(&here));
     }
     kg_code_end(code);
     if (plan->fold.is_float_sum)
         kg_code_line(code, "const %s from%d = (%s)kg_two_value(t%d, lost%d);", lane_type(plan), k,
                      lane_type(plan), k, k);
-    else if (!plan->fold.is_argument)
+    else if (!plan->fold.is_argument && !begins_with_total(&plan->fold))
         kg_code_line(code, "const %s from%d = t%d;", lane_type(plan), k, k);
     kg_code_line(code, "#pragma omp simd");
     kg_code_open(code, "for (int64_t lane = 0; lane < %s; lane++)", count);
     kg_scan_axis(writer, "(block + lane)");
     writer->staged = plan->stream ? "lane" : NULL;
-    kg_scan_outputs(writer, kg_text_string(&running),
-                    plan->exclusive ? "block + lane" : "block + lane + 1");
+    // Of 32 bits inside the block: AVX2 converts no integers of 64.
+    const char *real = kg_emit_type(plan->fold.result);
+    kg_text_format(&elements, "(%s)block + (%s)(int32_t)(%s)", real, real, at);
+    kg_scan_outputs(writer, kg_text_string(&running), kg_text_string(&elements));
     kg_code_close(code);
     kg_scan_streams(writer, "block", count);
-    if (!plan->fold.is_argument) {
+    if (begins_with_total(&plan->fold)) {
+        kg_code_line(code, "t%d = acc%d[%s];", k, k, count);
+    } else if (!plan->fold.is_argument) {
         kg_text_cut(&here, 0);
         kg_text_format(&here, "acc%d[%s]", k, count);
         emit_take(writer, kg_text_string(&here));
     }
-    code->text->failed |= running.failed | from.failed | here.failed;
+    code->text->failed |= running.failed | from.failed | here.failed | elements.failed;
     kg_text_free(&running);
     kg_text_free(&from);
     kg_text_free(&here);
+    kg_text_free(&elements);
 }
 
 static void emit_rows(struct kg_scan_writer *writer)
@@ -351,7 +365,10 @@ static void emit_rows(struct kg_scan_writer *writer)
     } else {
         kg_code_begin(code);
         kg_text_format(code->text, "acc%d[0] = ", k);
-        kg_fold_neutral(code->text, &plan->fold, plan->fold.lane);
+        if (begins_with_total(&plan->fold))
+            kg_text_format(code->text, "t%d", k);
+        else
+            kg_fold_neutral(code->text, &plan->fold, plan->fold.lane);
         kg_text_add(code->text, ";");
         kg_code_end(code);
     }
