@@ -23,6 +23,7 @@ struct kg_host_compiler {
     int argument_count;
     char version[128]; // first line of --version
     bool native;       // accepts -march=native
+    bool wide;         // is told of vectors of 32 bytes, the widest that the machine has
 };
 
 // What the rates are computed from, and what identifies this machine.
