@@ -1,47 +1,36 @@
 // Expected times of the host's families: see host_times.h. Each function follows the loops that its
 // family emits: how often a body is evaluated, along which axis in vectors, what surrounds it, and
-// in which order memory is read. host_costs.c knows what that costs.
+// in which order memory is read. host_costs.c knows what that costs. Products have a file of their
+// own, host_contract_time.c.
 
 #include "gen/host/host_times.h"
 
 #include "gen/families.h"
-#include "gen/host/contract_writer.h"
 #include "gen/host/direct.h"
-#include "gen/host/host_costs.h"
+#include "gen/host/host_work.h"
 #include "gen/host/pointwise.h"
 #include "gen/host/reduce.h"
 #include "gen/host/rowwise.h"
 #include "gen/host/scan.h"
-#include "gen/shared/contract_operands.h"
 
 #include <math.h>
 
-// A call of a kernel, and what waking the other cores adds.
-#define CALL_SECONDS 0.15e-6
+// What waking the other cores adds to a call.
 #define WAKE_SECONDS 1.5e-6
 // Work that is not worth another core.
 #define GRAIN_CYCLES 2e4
 // What is done beside a wait hides this part of the shorter of the two.
 #define OVERLAP 0.6
 
-// Work of a kernel, summed over all cores.
-struct work {
-    const struct kg_group *group;
-    const struct kg_device_facts *facts;
-    double cycles; // computing and loading from the first cache
-    double waits;  // for caches and memory
-    double items;  // that cores share
-};
-
 static double clock_of(const struct kg_device_facts *facts)
 {
     return facts->clock > 0 ? facts->clock : 3e9;
 }
 
-static double seconds_of(const struct work *work)
+double kg_host_work_seconds(const struct kg_host_work *work)
 {
     double longer = fmax(work->cycles, work->waits), shorter = fmin(work->cycles, work->waits);
-    double cycles = longer + (1 - OVERLAP) * shorter, cores = 1, seconds = CALL_SECONDS;
+    double cycles = longer + (1 - OVERLAP) * shorter, cores = 1, seconds = KG_HOST_CALL_SECONDS;
     if (cycles > GRAIN_CYCLES && work->facts->units > 1 && work->items > 1) {
         double rounds = ceil(work->items / work->facts->units);
         cores = fmin(work->items / rounds, work->facts->units);
@@ -74,7 +63,8 @@ static double extent_of(const struct kg_nest *nest, int axis)
     return axis >= 0 && axis < nest->axis_count ? (double)nest->extent[axis] : 1;
 }
 
-static struct kg_host_loop loop_of(const struct work *work, const struct kg_nest *nest, int vector)
+struct kg_host_loop kg_host_work_loop(const struct kg_host_work *work, const struct kg_nest *nest,
+                                      int vector)
 {
     return (struct kg_host_loop){.group = work->group,
                                  .facts = work->facts,
@@ -127,13 +117,13 @@ static double chain_step(const struct kg_nest *nest)
     return adds ? CHAIN_STEP : COMPARE_STEP;
 }
 
-static void add_direct_reduce(struct work *work, const struct kg_nest *nest, double lanes)
+static void add_direct_reduce(struct kg_host_work *work, const struct kg_nest *nest, double lanes)
 {
     int inner = nest->output_axes - 1, last = nest->axis_count - 1;
     struct kg_host_order order = {0};
     double outputs = kg_axes_count(nest, 0, inner), steps = count_steps(nest);
     if (lanes > 1) {
-        struct kg_host_loop loop = loop_of(work, nest, inner);
+        struct kg_host_loop loop = kg_host_work_loop(work, nest, inner);
         double length = extent_of(nest, inner);
         double each = kg_host_body_cycles(&loop) + LANE_STEP;
         if (kg_reduces[nest->reduce].is_argument)
@@ -146,7 +136,7 @@ static void add_direct_reduce(struct work *work, const struct kg_nest *nest, dou
         work->waits += kg_host_wait_cycles(&loop, &order);
     } else {
         int scanned = kg_direct_scanned_axis(nest);
-        struct kg_host_loop loop = loop_of(work, nest, last);
+        struct kg_host_loop loop = kg_host_work_loop(work, nest, last);
         double chain = chain_step(nest);
         loop.scalar = loop.scalar || chain > COUNT_STEP;
         if (work->facts->vector_bytes == 32 && scanned < 0 && steps < SHORT_CHAIN * outputs)
@@ -168,7 +158,7 @@ double kg_host_expect_direct(const struct kg_match *match, const struct kg_confi
     const struct kg_group *group = &match->group;
     const struct kg_device_facts *facts = match->facts;
     const struct kg_nest *nest = kg_group_nest(group, 0);
-    struct work work = {group, facts, 0, 0, 0};
+    struct kg_host_work work = {group, facts, 0, 0, 0};
     int inner = nest->output_axes - 1;
     double outputs = kg_axes_count(nest, 0, inner), length = extent_of(nest, inner);
     double block = (double)config->value[0];
@@ -178,7 +168,7 @@ double kg_host_expect_direct(const struct kg_match *match, const struct kg_confi
     if (nest->has_reduce) {
         add_direct_reduce(&work, nest, (double)config->value[1]);
     } else {
-        struct kg_host_loop loop = loop_of(&work, nest, inner);
+        struct kg_host_loop loop = kg_host_work_loop(&work, nest, inner);
         struct kg_host_order order = {0};
         loop.length = length;
         loop.scalar = loop.scalar || (inner >= 0 && kg_host_gathers_narrow(&loop));
@@ -187,7 +177,7 @@ double kg_host_expect_direct(const struct kg_match *match, const struct kg_confi
         add_axes(&order, nest, 0, inner);
         work.waits = kg_host_wait_cycles(&loop, &order);
     }
-    return seconds_of(&work);
+    return kg_host_work_seconds(&work);
 }
 
 // window
@@ -201,10 +191,10 @@ double kg_host_expect_window(const struct kg_match *match, const struct kg_confi
 {
     const struct kg_window *window = match->analysis;
     const struct kg_nest *nest = window->nest;
-    struct work work = {&match->group, match->facts, 0, 0, 0};
+    struct kg_host_work work = {&match->group, match->facts, 0, 0, 0};
     struct kg_host_order order = {0};
     int inner = nest->output_axes - 1, last = nest->axis_count - 1;
-    struct kg_host_loop loop = loop_of(&work, nest, inner);
+    struct kg_host_loop loop = kg_host_work_loop(&work, nest, inner);
     double all = kg_axes_count(nest, 0, last), outputs = kg_axes_count(nest, 0, inner);
     double length = extent_of(nest, inner), places = extent_of(nest, last);
     double lanes = (double)config->value[1], block = (double)config->value[0];
@@ -220,7 +210,7 @@ double kg_host_expect_window(const struct kg_match *match, const struct kg_confi
     work.items = outputs / length * ceil(length / block);
     add_axes(&order, nest, 0, last);
     work.waits = kg_host_wait_cycles(&loop, &order);
-    return seconds_of(&work);
+    return kg_host_work_seconds(&work);
 }
 
 // pointwise
@@ -262,12 +252,12 @@ static struct kg_split split_of(const struct kg_group *group, int inner)
 
 double kg_host_pointwise_cycles(const struct kg_group *group, const struct kg_device_facts *facts)
 {
-    struct work work = {group, facts, 0, 0, 0};
+    struct kg_host_work work = {group, facts, 0, 0, 0};
     struct kg_host_seen loads = {0}, lines = {0};
     double cycles = 0;
     for (int i = 0; i < group->count; i++) {
         const struct kg_nest *nest = kg_group_nest(group, i);
-        struct kg_host_loop loop = loop_of(&work, nest, nest->output_axes - 1);
+        struct kg_host_loop loop = kg_host_work_loop(&work, nest, nest->output_axes - 1);
         loop.split = split_of(group, nest->output_axes - 1);
         loop.pieces = true;
         cycles += pointwise_element(&loop, &loads, &lines);
@@ -279,7 +269,7 @@ double kg_host_expect_pointwise(const struct kg_match *match, const struct kg_co
 {
     const struct kg_group *group = &match->group;
     const struct kg_device_facts *facts = match->facts;
-    struct work work = {group, facts, 0, 0, 0};
+    struct kg_host_work work = {group, facts, 0, 0, 0};
     const struct kg_nest *shape = kg_group_nest(group, 0);
     int inner = shape->output_axes - 1, from = inner > 0 ? inner : 0;
     while (from > 0 && kg_pointwise_can_merge(group, from - 1))
@@ -292,7 +282,7 @@ double kg_host_expect_pointwise(const struct kg_match *match, const struct kg_co
         work.cycles += all / length * fmod(length, PIECE) * LONE_NARROW;
     for (int i = 0; i < group->count; i++) {
         const struct kg_nest *nest = kg_group_nest(group, i);
-        struct kg_host_loop loop = loop_of(&work, nest, inner);
+        struct kg_host_loop loop = kg_host_work_loop(&work, nest, inner);
         struct kg_host_order order = {0};
         loop.length = length;
         loop.pieces = tile == 0;
@@ -311,7 +301,7 @@ double kg_host_expect_pointwise(const struct kg_match *match, const struct kg_co
         work.waits += kg_host_wait_cycles(&loop, &order);
     }
     work.cycles += all / length * ceil(length / block) * PIECE_LOOP;
-    return seconds_of(&work);
+    return kg_host_work_seconds(&work);
 }
 
 // reduce
@@ -330,11 +320,11 @@ static double fold_step(const struct kg_host_loop *loop)
 }
 
 // What follows a reduction, once for each of its results.
-static void add_followers(struct work *work, int first, int vector)
+static void add_followers(struct kg_host_work *work, int first, int vector)
 {
     for (int i = first; i < work->group->count; i++) {
         const struct kg_nest *nest = kg_group_nest(work->group, i);
-        struct kg_host_loop loop = loop_of(work, nest, vector);
+        struct kg_host_loop loop = kg_host_work_loop(work, nest, vector);
         struct kg_host_order order = {0};
         loop.scalar = loop.scalar || vector < 0;
         double each = kg_host_body_cycles(&loop);
@@ -346,11 +336,11 @@ static void add_followers(struct work *work, int first, int vector)
     }
 }
 
-static void add_column_reduce(struct work *work, const struct kg_nest *nest, double tile,
+static void add_column_reduce(struct kg_host_work *work, const struct kg_nest *nest, double tile,
                               double unroll)
 {
     int inner = nest->output_axes - 1, last = nest->axis_count - 1;
-    struct kg_host_loop loop = loop_of(work, nest, inner);
+    struct kg_host_loop loop = kg_host_work_loop(work, nest, inner);
     struct kg_host_order order = {0};
     loop.inlines = true;
     double length = extent_of(nest, inner), rows = kg_axes_count(nest, 0, last) / length;
@@ -364,10 +354,10 @@ static void add_column_reduce(struct work *work, const struct kg_nest *nest, dou
     work->waits += kg_host_wait_cycles(&loop, &order);
 }
 
-static void add_row_reduce(struct work *work, const struct kg_nest *nest, double lanes)
+static void add_row_reduce(struct kg_host_work *work, const struct kg_nest *nest, double lanes)
 {
     int inner = nest->output_axes - 1, last = nest->axis_count - 1;
-    struct kg_host_loop loop = loop_of(work, nest, last);
+    struct kg_host_loop loop = kg_host_work_loop(work, nest, last);
     struct kg_host_order order = {0};
     loop.inlines = true;
     int from = kg_axes_run(work->group, nest, nest->output_axes, last);
@@ -387,7 +377,7 @@ double kg_host_expect_reduce(const struct kg_match *match, const struct kg_confi
     const struct kg_group *group = &match->group;
     const struct kg_device_facts *facts = match->facts;
     enum { COLUMN, WIDTH, UNROLL, CHUNK };
-    struct work work = {group, facts, 0, 0, 0};
+    struct kg_host_work work = {group, facts, 0, 0, 0};
     const struct kg_reduce_analysis *analysis = match->analysis;
     const struct kg_nest *nest = analysis->nest;
     const int k = analysis->position;
@@ -401,7 +391,7 @@ double kg_host_expect_reduce(const struct kg_match *match, const struct kg_confi
         work.items = fmax(work.items, kg_axes_count(nest, 0, nest->output_axes - 1));
     }
     add_followers(&work, k + 1, config->value[COLUMN] ? nest->output_axes - 1 : -1);
-    return seconds_of(&work);
+    return kg_host_work_seconds(&work);
 }
 
 // rowwise
@@ -458,14 +448,14 @@ static double row_element(const struct kg_host_loop *loop, const struct kg_rowwi
     return column ? each * count_uses(plan, position) : each;
 }
 
-static void add_row_nest(struct work *work, const struct kg_rowwise_plan *plan, int position,
-                         bool keep, double lanes, struct kg_host_seen *loads,
+static void add_row_nest(struct kg_host_work *work, const struct kg_rowwise_plan *plan,
+                         int position, bool keep, double lanes, struct kg_host_seen *loads,
                          struct kg_host_seen *lines)
 {
     const struct kg_nest *nest = kg_group_nest(plan->group, position);
     bool scalar = plan->role[position] == KG_ROWWISE_SCALAR;
     int last = scalar ? plan->rows - 1 : plan->last;
-    struct kg_host_loop loop = loop_of(work, nest, scalar ? -1 : last);
+    struct kg_host_loop loop = kg_host_work_loop(work, nest, scalar ? -1 : last);
     struct kg_host_order order = {0};
     double all = kg_axes_count(nest, 0, last), rows = kg_axes_count(nest, 0, plan->rows - 1);
     double length = kg_axes_count(plan->shape, plan->run, plan->last);
@@ -498,7 +488,7 @@ double kg_host_expect_rowwise(const struct kg_match *match, const struct kg_conf
     const struct kg_device_facts *facts = match->facts;
     enum { LANES, KEEP, STREAM, PREFETCH, BEHIND };
     const struct kg_rowwise_plan *plan = match->analysis;
-    struct work work = {group, facts, 0, 0, 0};
+    struct kg_host_work work = {group, facts, 0, 0, 0};
     struct kg_host_seen loads[KG_MAX_NESTS + 1] = {0}, lines = {0};
     double rows = kg_axes_count(plan->shape, 0, plan->rows - 1);
     double runs = kg_axes_count(plan->shape, plan->rows, plan->run - 1);
@@ -511,7 +501,7 @@ double kg_host_expect_rowwise(const struct kg_match *match, const struct kg_conf
         work.cycles *= BEHIND_SHARE;
     else if (plan->passes > 1 && has_costly(group))
         work.cycles *= COSTLY_SHARE;
-    return seconds_of(&work);
+    return kg_host_work_seconds(&work);
 }
 
 // scan
@@ -545,10 +535,10 @@ double kg_host_expect_scan(const struct kg_match *match, const struct kg_config 
     const struct kg_group *group = &match->group;
     const struct kg_device_facts *facts = match->facts;
     const struct kg_scan_plan *plan = match->analysis;
-    struct work work = {group, facts, 0, 0, 0};
+    struct kg_host_work work = {group, facts, 0, 0, 0};
     const struct kg_nest *nest = plan->nest;
     int inner = nest->output_axes - 1;
-    struct kg_host_loop loop = loop_of(&work, nest, plan->column ? inner : plan->bound);
+    struct kg_host_loop loop = kg_host_work_loop(&work, nest, plan->column ? inner : plan->bound);
     struct kg_host_order order = {0};
     double all = kg_axes_count(nest, 0, inner), length = extent_of(nest, inner);
     double tile = (double)config->value[0], chunk = (double)config->value[1];
@@ -570,135 +560,5 @@ double kg_host_expect_scan(const struct kg_match *match, const struct kg_config 
     add_followers(&work, plan->k + 1, inner);
     if (!kg_group_is_private(group, nest->output))
         work.cycles += all * kg_host_store_cycles(&loop);
-    return seconds_of(&work);
-}
-
-// contract
-
-#define MULTIPLY_SHARE 0.85 // of the peak that the register tile reaches
-#define INTEGER_SHARE 0.62  // the same of integers, which multiply in halves
-// Of integers with vectors of 32 bytes, measured on two AVX2 cores: products of 64 bits, of factors
-// of 32 bits, and of pairs of 16 bits, which are four times as many; and cycles to pack one.
-#define LONG_SHARE 0.13
-#define WORD_SHARE 0.33
-#define SHORT_SHARE 0.4
-#define SHORT_PACK 0.7
-#define WORD_PACK 1.0
-#define PAIR_SHARE 0.4     // and of pairs of narrow floats
-#define PACK_STEP 0.3      // cycles to pack an element that lies as it is
-#define TILE_CALL 25.0     // around a register tile, for a block of k
-#define ITEM_CYCLES 2500.0 // around a product: what is worked out before the first tile
-#define EPILOGUE_SHARE 1.6 // of what its formula takes in a loop of its own
-#define PANEL_ELEMENTS 6.0 // of operands that come from a far cache in a cycle
-#define ITEM_ROWS 1024.0   // of an item at most: KG_ITEM_ROWS of kernels/host/contract_entry.h
-#define LINES_LEAST 512.0  // steps of k of quantised lines: KG_LINES_LEAST there
-
-static double count_part(const struct kg_contract *contract, enum kg_contract_role part)
-{
-    double count = 1;
-    for (int i = 0; i < contract->axis_count[part]; i++)
-        count *= (double)contract->nest->extent[contract->axes[part][i]];
-    return count;
-}
-
-static double pack_cycles(const struct work *work, const struct kg_contract *contract, int index,
-                          const struct kg_contract_shorts *narrow, bool takes_shorts)
-{
-    const struct kg_contract_operand *operand = &contract->operands[index];
-    int part = index ? KG_CONTRACT_N : KG_CONTRACT_M;
-    int count = contract->axis_count[operand->k_major ? KG_CONTRACT_K : part];
-    int along = operand->k_major ? KG_CONTRACT_K : part;
-    int vector = count > 0 ? contract->axes[along][count - 1] : -1;
-    struct kg_host_loop loop = loop_of(work, contract->nest, vector);
-    double cycles = takes_shorts                       ? SHORT_PACK * (1 + narrow->parts[index])
-                    : narrow->words && !operand->plain ? PACK_STEP + WORD_PACK
-                                                       : PACK_STEP;
-    loop.inlines = true;
-    for (int i = 0; i < operand->count && !operand->plain; i++)
-        cycles += kg_host_expr_cycles(&loop, operand->factors[i].expr);
-    return cycles;
-}
-
-// Operations of a core in a cycle, of a product in the register tile.
-static double contract_peak(const struct kg_contract *contract, const struct kg_device_facts *facts,
-                            const struct kg_contract_shorts *shorts, bool takes_shorts)
-{
-    double lanes = kg_host_lanes(facts, contract->type);
-    if (contract->type == KG_TYPE_F32 || contract->type == KG_TYPE_F64)
-        return 2 * lanes * MULTIPLY_SHARE;
-    if (takes_shorts)
-        return 2 * 4 * lanes * SHORT_SHARE / (shorts->parts[0] * shorts->parts[1]);
-    if (facts->vector_bytes >= 64)
-        return 2 * lanes * INTEGER_SHARE;
-    return 2 * lanes * (shorts->words == KG_CONTRACT_LONG ? LONG_SHARE : WORD_SHARE);
-}
-
-// What is done with the sums, in vectors as wide as the register tile; where it is cut, the
-// elements that are left go one by one.
-static void add_epilogue(struct work *work, double rest)
-{
-    for (int i = 1; i < work->group->count; i++) {
-        const struct kg_nest *nest = kg_group_nest(work->group, i);
-        struct kg_host_loop loop = loop_of(work, nest, nest->output_axes - 1);
-        double all = kg_axes_count(nest, 0, nest->output_axes - 1);
-        bool stored = !kg_group_is_private(work->group, nest->output);
-        double whole = kg_host_body_cycles(&loop) + (stored ? kg_host_store_cycles(&loop) : 0);
-        loop.scalar = true;
-        double alone = kg_host_body_cycles(&loop) + (stored ? kg_host_store_cycles(&loop) : 0);
-        work->cycles += all * ((1 - rest) * whole * EPILOGUE_SHARE + rest * alone);
-    }
-}
-
-double kg_host_expect_contract(const struct kg_match *match, const struct kg_config *config)
-{
-    const struct kg_group *group = &match->group;
-    const struct kg_device_facts *facts = match->facts;
-    const struct kg_contract *contract = match->analysis;
-    struct work work = {group, facts, 0, 0, 0};
-    double batch = count_part(contract, KG_CONTRACT_BATCH), m = count_part(contract, KG_CONTRACT_M);
-    double n = count_part(contract, KG_CONTRACT_N), k = count_part(contract, KG_CONTRACT_K);
-    double lanes = kg_host_lanes(facts, contract->type),
-           rows = (double)config->value[KG_CONTRACT_ROWS];
-    struct kg_contract_shorts narrow = kg_contract_shorts(contract, facts);
-    bool shorts = kg_contract_takes_shorts(&narrow, m, n, k);
-    double columns = (double)config->value[KG_CONTRACT_VECTORS] * lanes * (shorts ? 2 : 1);
-    double peak = contract_peak(contract, facts, &narrow, shorts);
-    double few = fmin(m, n);
-    if (few * batch <= 0 || k <= 0)
-        return CALL_SECONDS;
-    struct kg_scaled_operand operand;
-    enum kg_contract_layout layout = kg_contract_scaled(contract, &operand);
-    bool scaled = layout == KG_CONTRACT_ALONG_N || layout == KG_CONTRACT_PANELS ? n >= 4 * lanes
-                  : layout == KG_CONTRACT_ALONG_K ? m <= 8 && m <= n && k >= LINES_LEAST
-                                                  : false;
-    bool dots = !scaled && !shorts && few <= columns / 2 && k >= 4 * lanes;
-    double tall = ceil(m / rows) * rows, wide = ceil(n / columns) * columns;
-    double depth = (double)config->value[KG_CONTRACT_DEPTH];
-    if (scaled) {
-        work.cycles = batch * kg_contract_scaled_cycles(m, n * k, lanes, peak);
-    } else if (dots) {
-        work.cycles = batch * fmax(m, n) * few * (k / peak * 2 + 4);
-    } else {
-        work.cycles = batch * tall * wide * k / peak;
-        work.cycles += batch * tall / rows * wide / columns * ceil(k / depth) * TILE_CALL;
-        work.cycles += batch * m * k * pack_cycles(&work, contract, 0, &narrow, shorts) *
-                       ceil(n / (double)config->value[KG_CONTRACT_COLUMNS]);
-    }
-    if (!scaled)
-        work.cycles +=
-            batch * n * k * pack_cycles(&work, contract, 1, &narrow, shorts) * ceil(m / ITEM_ROWS);
-    work.cycles += ITEM_CYCLES + batch * 200;
-    double read = scaled ? kg_dtypes[kg_emit_tensor_dtype(operand.element->tensor)].bits / 32.0 : 1;
-    work.waits = batch * (m * k + n * k * read + m * n) / PANEL_ELEMENTS;
-    work.items = batch * ceil(m / ITEM_ROWS) * ceil(n / 128);
-    work.items = fmax(work.items, fmin(batch * m * n / 16384, 4.0 * facts->units));
-    add_epilogue(&work, fmod(n, columns) / n);
-    if (group->count == 1)
-        work.cycles +=
-            batch * m * n *
-            kg_host_store_cycles(&(struct kg_host_loop){.group = group,
-                                                        .facts = facts,
-                                                        .nest = contract->nest,
-                                                        .vector = contract->nest->output_axes - 1});
-    return seconds_of(&work);
+    return kg_host_work_seconds(&work);
 }
