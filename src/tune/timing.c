@@ -291,14 +291,15 @@ static int find_leader(struct session *sessions, int count)
 }
 
 // Measures how far a subject is behind the leader, by the ratios of the samples of the same rounds:
-// a disturbance that slows a whole round cancels out.
-static void compare_with(struct session *session, const struct session *leader,
-                         struct kg_timing *timing)
+// a disturbance that slows a whole round cancels out. The few rounds of a subject that is far
+// behind may be those in which the leader alone was disturbed: the leader's median counts there.
+static void compare_with(struct session *session, struct session *leader, struct kg_timing *timing)
 {
-    struct kg_timing ratios;
+    struct kg_timing whole, ratios;
     int rounds = session->count < leader->count ? session->count : leader->count;
+    summarise(leader, &whole);
     for (int i = 0; i < rounds; i++) {
-        double least = leader->samples[i];
+        double least = session->is_far ? whole.median : leader->samples[i];
         session->sorted[i] = least > 0 ? session->samples[i] / least : 1;
     }
     describe(session->sorted, rounds, &ratios);
@@ -309,7 +310,7 @@ static void compare_with(struct session *session, const struct session *leader,
 // Subjects that cannot win any more leave the race.
 static void drop_losers(struct session *sessions, int count)
 {
-    const struct session *leader = &sessions[find_leader(sessions, count)];
+    struct session *leader = &sessions[find_leader(sessions, count)];
     if (leader->count < leader->protocol->least_samples)
         return;
     for (int i = 0; i < count; i++) {
@@ -367,7 +368,7 @@ static enum kg_status race(struct session *sessions, int count, bool drops)
 
 static void finish_race(struct session *sessions, int count, struct kg_timing *timings)
 {
-    const struct session *leader = &sessions[find_leader(sessions, count)];
+    struct session *leader = &sessions[find_leader(sessions, count)];
     for (int i = 0; i < count; i++) {
         finish(&sessions[i], &timings[i]);
         compare_with(&sessions[i], leader, &timings[i]);

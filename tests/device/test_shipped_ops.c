@@ -6,14 +6,15 @@
 // plans for the smallest sizes instead of the largest.
 //
 // Compiling takes most of the time, so several processes share the ops. KG_OPS=NAME limits the test
-// to ops whose names begin so, KG_THIRD=0, 1 or 2 to every third one, KG_DEVICE=cuda:0 takes
-// another device. The numbers are fresh ones each time, or those of KG_SEED; KG_ROUNDS=N judges
-// every kernel by N lots of them.
+// to ops whose names begin so, KG_TURN=N to every fourth one, KG_DEVICE=cuda:0 takes another
+// device. The numbers are fresh ones each time, or those of KG_SEED; KG_ROUNDS=N judges every
+// kernel by N lots of them.
 
 #include "base/files.h"
 #include "flow/planner.h"
 #include "flow/verify.h"
 #include "lang/lang.h"
+#include "support/case_turns.h"
 #include "support/folder.h"
 #include "test.h"
 
@@ -24,10 +25,11 @@
 #include <unistd.h>
 
 #define MOST_PROCESSES 16
+#define TURNS 4
 
 static struct kg_error error;
 static int judged;
-static int turn, process, processes; // this process judges every `processes`-th op
+static int number, taken, process, processes; // this process judges every `processes`-th op
 
 // Sizes for the plan itself, which decide its config; the gate chooses its own, whatever these are.
 // What a definition is to be tuned for, or with KG_SIZES=verify its smallest case.
@@ -131,14 +133,10 @@ static void judge_file(struct kg_session *session, struct kg_device *device, con
     struct kg_file *file;
     enum kg_status status = kg_lang_parse(&arena, name, text, length, &file, &error);
     CHECK_STATUS(status, KG_OK, &error);
-    const char *third = getenv("KG_THIRD");
     for (int i = 0; status == KG_OK && i < file->op_count; i++) {
         if (wanted && strncmp(file->ops[i]->name, wanted, strlen(wanted)) != 0)
             continue;
-        int number = turn++;
-        if (third)
-            number = number % 3 == third[0] - '0' ? number / 3 : -1;
-        if (number >= 0 && number % processes == process)
+        if (has_turn(number++, TURNS) && taken++ % processes == process)
             judge_op(session, device, file->ops[i]);
     }
     kg_arena_free(&arena);
@@ -191,7 +189,7 @@ static void test_every_op(void)
         CHECK(read(counts[0], &count, sizeof count) == sizeof count);
         total += count;
     }
-    int least = (takes_all_dtypes() ? 600 : 200) / (getenv("KG_THIRD") ? 3 : 1);
+    int least = (takes_all_dtypes() ? 600 : 200) / (getenv("KG_TURN") ? TURNS : 1);
     CHECK(getenv("KG_OPS") || total > least);
     printf("%d pairs of definition and dtypes judged\n", total);
 }

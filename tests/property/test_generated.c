@@ -6,6 +6,7 @@
 #include "gen/built.h"
 #include "gen/grouping.h"
 #include "property/random_op.h"
+#include "support/case_turns.h"
 #include "support/folder.h"
 #include "support/sample_problem.h"
 #include "test.h"
@@ -229,6 +230,8 @@ static void test_generated(void)
     }
     for (int i = 0; i < count; i++) {
         struct random_op random = {0};
+        if (!has_turn(i, 3))
+            continue;
         state = (seed + (uint64_t)i) * 0x9E3779B97F4A7C15u | 1;
         random_op_make(&random, seed + (uint64_t)i, RANDOM_STABLE);
         check_op(&random);

@@ -292,6 +292,21 @@ static void who_is_far_behind_is_soon_seen_enough(void)
     CHECK(is_near(timings[1].behind, 9.1) && kg_time_winner(timings, 3) == 0);
 }
 
+// Who is far behind stays so when the leader was disturbed in each of the few rounds of both.
+static void a_disturbed_leader_is_no_tie(void)
+{
+    static const double far[] = {0.0101};
+    double near[64];
+    for (int i = 0; i < 64; i++)
+        near[i] = i >= 18 && i < 24 ? 0.02 : 0.001; // the first 20 runs warm up
+    struct subject subjects[2] = {{.times = far, .count = 1, .letter = 'b'},
+                                  {.times = near, .count = 64, .letter = 'a'}};
+    struct kg_timing timings[2];
+    race_subjects(subjects, 2, false, timings);
+    CHECK(timings[0].samples == 3 && timings[1].samples >= 7);
+    CHECK(is_near(timings[0].behind, 9.1) && kg_time_winner(timings, 2) == 1);
+}
+
 // On a machine that is twice as slow every other moment, what is five percent slower is found to be
 // so, round by round. Those who cannot win leave, if they may.
 static void races_compare_round_by_round(void)
@@ -357,5 +372,5 @@ static void protocols_have_names(void)
 TEST_MAIN(steady_subjects_stop_early, noisy_subjects_use_the_budget, slow_subjects_get_few_samples,
           hopeless_subjects_are_abandoned, slower_subjects_end_early, flushes_are_no_warm_up,
           warm_short_runs_are_batched, graphs_are_replayed, failures_and_cancellation_end_it,
-          races_alternate, who_is_far_behind_is_soon_seen_enough, races_compare_round_by_round,
-          ties_go_to_the_first, protocols_have_names)
+          races_alternate, who_is_far_behind_is_soon_seen_enough, a_disturbed_leader_is_no_tie,
+          races_compare_round_by_round, ties_go_to_the_first, protocols_have_names)
