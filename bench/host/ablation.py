@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """How many configs must be measured until one within 2 % of the best is among them?
 
-    ablation.py KERNELGEN OPS_FOLDER [--quick] [--home FOLDER] [--svg FILE.svg] [--json FILE] [--seconds N]
+    ablation.py KERNELGEN OPS_FOLDER [--quick] [--each N] [--home FOLDER] [--svg FILE.svg] [--json FILE]
+                [--seconds N]
 
 Leaves one op out at a time. First every op is measured exhaustively, on the host, into the records of one
 home. Then, for each op, bench_order walks through its configs in four orders, with the times on record
@@ -12,8 +13,9 @@ instead of new measurements, and patterns from the lessons of all ops but this o
     patterns        by what patterns say alone, starting with the best; ties in any order
     patterns+model  the rule's guess, what patterns make of it, then as the search picks with patterns
 
---quick takes a few ops. --home keeps the records, so that a run goes on where another one ended.
---seconds limits the measuring of one op. bench_order is looked for beside KERNELGEN.
+--quick takes a few ops, --each N every N-th of all shipped ones whose rule's choice is one kernel, at sizes
+that take milliseconds. --home keeps the records, so that a run goes on where another one ended. --seconds
+limits the measuring of one op. bench_order is looked for beside KERNELGEN.
 """
 
 import argparse
@@ -24,6 +26,8 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+
+import plan_cases
 
 SUBJECTS = [
     ("softmax.kg", "softmax", "P=4096,D=1024"), ("softmax.kg", "log_softmax", "P=2048,D=2048"),
@@ -46,23 +50,41 @@ QUICK = ("softmax", "log_softmax", "logsumexp", "rms_norm", "layer_norm")
 ORDERS = ("random", "model", "patterns", "patterns+model")
 
 
-def measure(program, ops, subject, home, seconds):
-    file, op, sizes = subject
-    command = [program, "profile", f"{ops}/{file}", "--op", op, "--dtype", "T=f32", "--size", sizes,
-               "--device", "host", "--time", str(seconds), "--json", "--out", os.devnull]
+def listed_cases(ops, quick):
+    for file, op, sizes in SUBJECTS:
+        if not quick or op in QUICK:
+            words = (word.split("=") for word in sizes.split(","))
+            yield plan_cases.Case(f"{ops}/{file}", op, "f32", {name: int(size) for name, size in words})
+
+
+def shipped_cases(program, walker, ops, each):
+    """Every `each`-th shipped op of one kernel."""
+    with tempfile.TemporaryDirectory() as home:
+        cases = [case for case in plan_cases.shipped_cases(program, ops, narrow="")
+                 if "several kernels" not in ask(walker, case, home).stderr]
+    return cases[::each]
+
+
+def measure(program, case, home, seconds):
+    command = [program, "profile", *case.options(), "--device", "host", "--time", str(seconds), "--json",
+               "--out", os.devnull]
     done = subprocess.run(command, env={**os.environ, "KERNELGEN_HOME": home}, capture_output=True, text=True)
     if done.returncode:
-        print(f"{op}: left out: {done.stderr.strip()[:200]}", file=sys.stderr)
+        print(f"{case.op}: left out: {done.stderr.strip()[:200]}", file=sys.stderr)
 
 
-def walk(program, ops, subject, home):
+def ask(walker, case, home):
+    return subprocess.run([walker, home, case.path, case.op, f"T={case.dtype}", case.words()],
+                          capture_output=True, text=True)
+
+
+def walk(walker, case, home):
     """What bench_order says of one op; None where there are too few configs to tell orders apart."""
-    file, op, sizes = subject
-    done = subprocess.run([program, home, f"{ops}/{file}", op, "T=f32", sizes], capture_output=True, text=True)
+    done = ask(walker, case, home)
     if done.returncode:
-        print(f"{op}: left out: {done.stderr.strip()[:200]}", file=sys.stderr)
+        print(f"{case.op}: left out: {done.stderr.strip()[:200]}", file=sys.stderr)
         return None
-    return {"op": op, "sizes": sizes, **json.loads(done.stdout)}
+    return {"op": case.op, "sizes": case.words(), **json.loads(done.stdout)}
 
 
 def geometric(values):
@@ -118,6 +140,7 @@ def main():
     parser.add_argument("program")
     parser.add_argument("ops")
     parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--each", type=int)
     parser.add_argument("--home")
     parser.add_argument("--svg")
     parser.add_argument("--json")
@@ -126,10 +149,12 @@ def main():
     walker = pathlib.Path(options.program).resolve().parent / "bench" / "bench_order"
     with tempfile.TemporaryDirectory() as folder:
         home = options.home or folder
-        subjects = [s for s in SUBJECTS if not options.quick or s[1] in QUICK]
-        for subject in subjects:
-            measure(options.program, options.ops, subject, home, options.seconds)
-        rows = [row for row in (walk(walker, options.ops, s, home) for s in subjects) if row]
+        cases = (shipped_cases(options.program, walker, options.ops, options.each) if options.each
+                 else list(listed_cases(options.ops, options.quick)))
+        for number, case in enumerate(cases, 1):
+            print(f"{number} of {len(cases)}: {case}", file=sys.stderr)
+            measure(options.program, case, home, options.seconds)
+        rows = [row for row in (walk(walker, case, home) for case in cases) if row]
     if not rows:
         sys.exit("no op could be compared")
     print_table(rows)

@@ -108,6 +108,7 @@
 #undef add_chunk_2
 #undef add_chunk_4
 #undef order_by_part
+#undef put_zeros
 #undef order_scales
 #undef scale_sums
 #undef strip_is_finite

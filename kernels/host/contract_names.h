@@ -110,6 +110,7 @@
 #define add_chunk_2 KG_ENTRY(add_chunk_2)
 #define add_chunk_4 KG_ENTRY(add_chunk_4)
 #define order_by_part KG_ENTRY(order_by_part)
+#define put_zeros KG_ENTRY(put_zeros)
 #define order_scales KG_ENTRY(order_scales)
 #define scale_sums KG_ENTRY(scale_sums)
 #define strip_is_finite KG_ENTRY(strip_is_finite)

@@ -61,7 +61,7 @@ struct strips {
     // Of panels: where they and rows of 64 steps begin are `first` and `k`; the job's first ones.
     int64_t k0, column;
     const KG_REAL *x; // a few rows: (row, k) is x[k * high + row]
-    KG_REAL *zeros;   // part_exponent() + zero
+    KG_REAL *zeros;   // part_exponent() + zero; of one strip if KG_SCALED_FIXED
     KG_REAL *scales;
     KG_REAL *offsets; // if there are any
     // Of a few rows, those of a strip side by side: sums of the k with the same scales, and of a
@@ -263,7 +263,7 @@ struct strip_values {
 
 KG_INLINE struct strip_values values_of(const struct strips *s, int64_t i)
 {
-    return (struct strip_values){(const vector *)(s->zeros + i * KG_STRIP),
+    return (struct strip_values){(const vector *)(s->zeros + (KG_SCALED_FIXED ? 0 : i * KG_STRIP)),
                                  (const vector *)(s->scales + i * KG_STRIP),
                                  (const vector *)(s->offsets + i * KG_STRIP)};
 }
@@ -300,10 +300,17 @@ KG_INLINE void order_bytes(const vector by[KG_PARTS], word_vector bytes[4])
 }
 #endif
 
-// Computes zeros and scales of all columns at `k`, in the order of the sums.
+// Puts the zeros of a strip, part by part, where they are read.
+KG_INLINE void put_zeros(const vector by[KG_PARTS], vector *to)
+{
+    for (int j = 0; j < KG_PARTS; j++)
+        to[j] = by[j] + (KG_SCALED_BIAS + part_exponent(j));
+}
+
+// Computes scales of all columns at `k`, and zeros if they are no numbers, in the order of the
+// sums.
 static void order_scales(const struct job *job, const struct strips *s, int64_t column, int64_t k)
 {
-    const KG_REAL bias = KG_SCALED_BIAS;
     KG_REAL *zeros = job->stage, *scales = job->stage + KG_SCALED_PIECE;
 #if KG_SCALED_OFFSET
     KG_REAL *offsets = scales + KG_SCALED_PIECE;
@@ -311,7 +318,8 @@ static void order_scales(const struct job *job, const struct strips *s, int64_t 
     const int64_t columns = (s->count - 1) * KG_STRIP + s->last;
     for (int64_t c = 0; c < columns; c += KG_SCALED_PIECE) {
         const int64_t some = least(KG_SCALED_PIECE, columns - c);
-        b_zeros(job->call, job->batch, column + c, some, k, 1, zeros, some);
+        if (!KG_SCALED_FIXED)
+            b_zeros(job->call, job->batch, column + c, some, k, 1, zeros, some);
         b_scales(job->call, job->batch, column + c, some, k, 1, scales, some);
         for (int64_t i = some; i < ceiling(some, KG_STRIP) * KG_STRIP; i++)
             zeros[i] = scales[i] = 0;
@@ -322,12 +330,13 @@ static void order_scales(const struct job *job, const struct strips *s, int64_t 
 #endif
         for (int64_t i = 0; i < some; i += KG_STRIP) {
             vector by[KG_PARTS];
+#if !KG_SCALED_FIXED
             order_by_part(zeros + i, by);
-            for (int j = 0; j < KG_PARTS; j++)
-                ((vector *)(s->zeros + c + i))[j] = by[j] + (bias + part_exponent(j));
+            put_zeros(by, (vector *)(s->zeros + c + i));
 #if KG_SCALED_DOTS && !KG_PANEL_DOTS
-            if (s->dots && !KG_SCALED_FIXED)
+            if (s->dots)
                 order_bytes(by, s->bytes + (c + i) / KG_STRIP * 4);
+#endif
 #endif
             order_by_part(scales + i, by);
             for (int j = 0; j < KG_PARTS; j++)
@@ -360,6 +369,12 @@ KG_INLINE struct strips open_strips(const struct job *job, int64_t columns)
     s.zeros = job->scaled;
     s.scales = s.zeros + s.count * KG_STRIP;
     s.offsets = s.scales + s.count * KG_STRIP;
+#if KG_SCALED_FIXED
+    vector number[KG_PARTS];
+    for (int j = 0; j < KG_PARTS; j++)
+        number[j] = (vector){0} + (KG_REAL)(KG_SCALED_LEAST_ZERO);
+    put_zeros(number, (vector *)s.zeros);
+#endif
     return s;
 }
 

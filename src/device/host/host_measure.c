@@ -13,6 +13,7 @@
 #include "base/files.h"
 #include "device/host/host_device.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,7 +36,7 @@
 #define LEAST_TURNS (6 * SLICES)
 #define GRAIN 64                         // blocks that a thread takes at once
 #define LEAST_STREAMED ((size_t)1 << 20) // bytes read and written, from which on
-#define STREAM_REPEATS 3                 // stores past the caches are tried,
+#define STREAM_REPEATS 6                 // stores past the caches are tried,
 #define STREAM_GAIN 1.03                 // and what they have to gain
 #define WAYS ((size_t)4)                 // places that a core copies from in turn,
 #define PIECE ((size_t)256)              // so many bytes of each at a time
@@ -228,33 +229,41 @@ static void stream_passes(struct kg_host_device *host, struct kg_host_pool *pool
         numbers->bandwidth = best[number] > numbers->bandwidth ? best[number] : numbers->bandwidth;
 }
 
-// The best of copying the same `bytes` again and again.
-static double time_copies(struct kg_host_device *host, struct kg_host_pool *pool,
-                          kg_host_pool_body *body, struct stream *stream, size_t bytes)
+static double time_copy(struct kg_host_device *host, struct kg_host_pool *pool,
+                        kg_host_pool_body *body, struct stream *stream, size_t bytes)
 {
-    double best = 1e9;
-    for (int repeat = 0; repeat <= STREAM_REPEATS; repeat++) {
-        double start = kg_host_now(&host->base);
-        kg_host_pool_run(pool, (int64_t)(bytes / BLOCK), GRAIN, body, stream);
-        double seconds = kg_host_now(&host->base) - start;
-        if (repeat > 0 && seconds < best) // the first one finds the caches as others left them
-            best = seconds;
-    }
-    return best;
+    double start = kg_host_now(&host->base);
+    kg_host_pool_run(pool, (int64_t)(bytes / BLOCK), GRAIN, body, stream);
+    return kg_host_now(&host->base) - start;
 }
 
-// The least size from which on, by doubling, stores past the caches always gain; beyond what the
-// buffers hold they are expected to.
+// Whether stores past the caches gain where the same `bytes` are copied again and again: the best
+// of several copies of either kind. They take turns, so that load on the machine disturbs both
+// alike; each follows one of its kind, which leaves the caches as such copies do.
+static bool gains_past_caches(struct kg_host_device *host, struct kg_host_pool *pool,
+                              struct stream *stream, size_t bytes)
+{
+    double cached = 1e9, streamed = 1e9;
+    for (int repeat = 0; repeat < STREAM_REPEATS; repeat++) {
+        time_copy(host, pool, copy_cached, stream, bytes);
+        cached = fmin(cached, time_copy(host, pool, copy_cached, stream, bytes));
+        time_copy(host, pool, copy_blocks, stream, bytes);
+        streamed = fmin(streamed, time_copy(host, pool, copy_blocks, stream, bytes));
+    }
+    return cached >= STREAM_GAIN * streamed;
+}
+
+// The least size from which on, by doubling, stores past the caches gain; beyond what the buffers
+// hold they are expected to. Load on the machine may hide it for one size.
 static double find_streamed(struct kg_host_device *host, struct kg_host_pool *pool,
                             struct stream *stream, size_t bytes)
 {
     double from = 2 * (double)bytes;
-    for (size_t part = bytes; 2 * part >= LEAST_STREAMED; part /= 2) {
-        double cached = time_copies(host, pool, copy_cached, stream, part);
-        double streamed = time_copies(host, pool, copy_blocks, stream, part);
-        if (cached < STREAM_GAIN * streamed)
-            break;
-        from = 2 * (double)part;
+    int losses = 0; // one after the other
+    for (size_t part = bytes; losses < 2 && 2 * part >= LEAST_STREAMED; part /= 2) {
+        bool gains = gains_past_caches(host, pool, stream, part);
+        losses = gains ? 0 : losses + 1;
+        from = gains ? 2 * (double)part : from;
     }
     return from;
 }

@@ -53,6 +53,8 @@ bool kg_pointwise_is_wide(const struct kg_pointwise *pointwise, const struct kg_
 bool kg_pointwise_is_fetched(const struct kg_pointwise *pointwise, const struct kg_access *access);
 // Its number among the accesses of the group.
 int kg_pointwise_number(const struct kg_pointwise *pointwise, const struct kg_access *access);
+// The buffer of an access that is wide: the number of the first one that reads the same.
+int kg_pointwise_buffer(const struct kg_pointwise *pointwise, const struct kg_access *access);
 // The read that nest `position` does nothing with but store it as it is; NULL: it does more.
 const struct kg_access *kg_pointwise_copied(const struct kg_pointwise *pointwise, int position);
 // The read that nest `position` stores in another dtype and does nothing else with, where a piece

@@ -1,6 +1,7 @@
 // What the pointwise family does to one element, and what it reads and stores.
 
 #include "gen/host/pointwise.h"
+#include "gen/shared/axes.h"
 
 // Bits of the dimensions that count in an offset: those of axes merged into the next do not.
 static unsigned counted_dims(const struct kg_pointwise *pointwise, const struct kg_access *access)
@@ -162,6 +163,19 @@ int kg_pointwise_number(const struct kg_pointwise *pointwise, const struct kg_ac
     return number;
 }
 
+// The buffer of an access that is wide: the number of the first one that reads the same.
+int kg_pointwise_buffer(const struct kg_pointwise *pointwise, const struct kg_access *access)
+{
+    for (int i = 0; i < pointwise->group->count; i++) {
+        const struct kg_nest *nest = kg_group_nest(pointwise->group, i);
+        for (int j = 0; j < nest->access_count && !kg_pointwise_is_moved(pointwise, i); j++)
+            if (kg_pointwise_is_wide(pointwise, &nest->accesses[j]) &&
+                kg_access_same(&nest->accesses[j], access))
+                return kg_pointwise_number(pointwise, &nest->accesses[j]);
+    }
+    return kg_pointwise_number(pointwise, access);
+}
+
 // Is a subscript read from memory once an item? What is made in the loop is not at hand before it.
 static bool is_fixed(const struct kg_pointwise *pointwise, const struct kg_expr *expr)
 {
@@ -261,7 +275,7 @@ static bool read_value(void *user, struct kg_text *text, const struct kg_access 
         return true;
     }
     if (pointwise->piece && kg_pointwise_is_wide(pointwise, access)) {
-        kg_text_format(text, "wide%d[%s]", kg_pointwise_number(pointwise, access),
+        kg_text_format(text, "wide%d[%s]", kg_pointwise_buffer(pointwise, access),
                        place_in_piece(pointwise));
         return true;
     }

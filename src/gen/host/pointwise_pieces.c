@@ -21,7 +21,7 @@ static void print_source(struct kg_text *text, const struct kg_pointwise *pointw
 }
 
 // Reads a piece into a buffer: of f16, to convert it at once, and of what is only used under a
-// condition.
+// condition. What several accesses read alike is converted once.
 static void emit_reads(struct kg_pointwise *pointwise, int position)
 {
     const struct kg_nest *nest = kg_group_nest(pointwise->group, position);
@@ -35,7 +35,8 @@ static void emit_reads(struct kg_pointwise *pointwise, int position)
         bool fetched =
             kg_pointwise_is_fetched(pointwise, access) && !kg_pointwise_sent(pointwise, position);
         struct kg_text from = {0}, name = {0};
-        if (!wide && !fetched)
+        bool is_read = wide && kg_pointwise_buffer(pointwise, access) != number; // it was
+        if (is_read || (!wide && !fetched))
             continue;
         print_source(&from, pointwise, access);
         kg_text_format(&name, "%s%d", wide ? "wide" : "fetched", number);

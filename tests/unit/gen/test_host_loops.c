@@ -153,6 +153,14 @@ static bool has(const struct kg_text *source, const char *part)
     return false;
 }
 
+static int count(const struct kg_text *source, const char *part)
+{
+    int found = 0;
+    for (const char *at = kg_text_string(source); (at = strstr(at, part)); at++)
+        found++;
+    return found;
+}
+
 static void written_so(void)
 {
     struct kg_text source = {0};
@@ -203,6 +211,16 @@ static void piece_lengths(void)
     emit(&kg_host_pointwise, text, "P=9 D=20000", &source);
     CHECK(has(&source, "STAGE = 256 }"));
     CHECK(has(&source, "next = kg_min_i64(next, stop - STAGE);"));
+    // What is read again is converted once, in a later statement too; another row is not the same.
+    emit(&kg_host_pointwise,
+         "op f(x: f16[P, D]) -> (y: f16[P, D], z: f16[P, D])\n"
+         "{ y[p, d] = x[p, d] * tanh(x[p, d])\n  z[p, d] = y[p, d] + x[p, d] }",
+         "P=9 D=500", &source);
+    CHECK(count(&source, "kg_widen_f16(x") == 1 && count(&source, "wide0[lane]") == 3);
+    emit(&kg_host_pointwise,
+         "op f(x: f16[P, D]) -> (y: f16[P, D])\n{ y[p, d] = x[0, d] - x[p, d] * x[p, d] }",
+         "P=9 D=500", &source);
+    CHECK(count(&source, "kg_widen_f16(x") == 2 && count(&source, "wide1[lane]") == 2);
     // Other narrow floats are converted in the loop itself.
     emit(&kg_host_pointwise,
          "op f(x: bf16[P, D], b: f8e4m3[D]) -> (y: bf16[P, D])\n{ y[p, d] = x[p, d] + b[d] }",
