@@ -54,6 +54,11 @@ def check_subjects():
         head = text[text.index(f"op {op}("):].split("{")[0]
         assert all(part.split("=")[0] in head for part in sizes.split(",")), (op, sizes)
     assert set(ablation.QUICK) <= {subject[1] for subject in ablation.SUBJECTS}
+    quick = list(ablation.listed_cases("ops", True))
+    assert [case.op for case in quick] == list(ablation.QUICK)
+    assert quick[0].options() == ["ops/softmax.kg", "--op", "softmax", "--dtype", "T=f32", "--size",
+                                  "P=4096,D=1024"], quick[0].options()
+    assert len(list(ablation.listed_cases("ops", False))) == len(ablation.SUBJECTS)
 
 
 check_table()

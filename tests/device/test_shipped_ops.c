@@ -6,7 +6,7 @@
 // plans for the smallest sizes instead of the largest.
 //
 // Compiling takes most of the time, so several processes share the ops. KG_OPS=NAME limits the test
-// to ops whose names begin so, KG_TURN=N to every fourth one, KG_DEVICE=cuda:0 takes another
+// to ops whose names begin so, KG_TURN=N to every sixth one, KG_DEVICE=cuda:0 takes another
 // device. The numbers are fresh ones each time, or those of KG_SEED; KG_ROUNDS=N judges every
 // kernel by N lots of them.
 
@@ -25,7 +25,7 @@
 #include <unistd.h>
 
 #define MOST_PROCESSES 16
-#define TURNS 4
+#define TURNS 6
 
 static struct kg_error error;
 static int judged;

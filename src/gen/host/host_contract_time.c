@@ -19,14 +19,16 @@
 #define SHORT_SHARE 0.4
 #define SHORT_PACK 0.7
 #define WORD_PACK 1.0
-#define PAIR_SHARE 0.4     // and of pairs of narrow floats
-#define PACK_STEP 0.3      // cycles to pack an element that lies as it is
-#define TILE_CALL 25.0     // around a register tile, for a block of k
-#define ITEM_CYCLES 2500.0 // around a product: what is worked out before the first tile
-#define EPILOGUE_SHARE 1.6 // of what its formula takes in a loop of its own
-#define PANEL_ELEMENTS 6.0 // of operands that come from a far cache in a cycle
-#define ITEM_ROWS 1024.0   // of an item at most: KG_ITEM_ROWS of kernels/host/contract_entry.h
-#define LINES_LEAST 512.0  // steps of k of quantised lines: KG_LINES_LEAST there
+#define PAIR_SHARE 0.4       // and of pairs of narrow floats
+#define PACK_STEP 0.3        // cycles to pack an element that lies as it is
+#define TILE_CALL 25.0       // around a register tile, for a block of k
+#define ITEM_CYCLES 2500.0   // around a product: what is worked out before the first tile
+#define EPILOGUE_SHARE 1.6   // of what its formula takes in a loop of its own
+#define PANEL_ELEMENTS 6.0   // of operands that come from a far cache in a cycle
+#define ITEM_ROWS 1024.0     // of an item at most: KG_ITEM_ROWS of kernels/host/contract_entry.h
+#define LINES_LEAST 512.0    // steps of k of quantised lines: KG_LINES_LEAST there
+#define LINE_ROWS 8.0        // that they are multiplied by in place: KG_SCALED_ROWS of
+#define SHORT_LINE_ROWS 24.0 // contract_strips.h, and that of vectors of less than 64 bytes
 
 static double count_part(const struct kg_contract *contract, enum kg_contract_role part)
 {
@@ -103,8 +105,9 @@ double kg_host_expect_contract(const struct kg_match *match, const struct kg_con
         return KG_HOST_CALL_SECONDS;
     struct kg_scaled_operand operand;
     enum kg_contract_layout layout = kg_contract_scaled(contract, &operand);
+    const double most = lanes < 16 ? SHORT_LINE_ROWS : LINE_ROWS;
     bool scaled = layout == KG_CONTRACT_ALONG_N || layout == KG_CONTRACT_PANELS ? n >= 4 * lanes
-                  : layout == KG_CONTRACT_ALONG_K ? m <= 8 && m <= n && k >= LINES_LEAST
+                  : layout == KG_CONTRACT_ALONG_K ? m <= most && m <= n && k >= LINES_LEAST
                                                   : false;
     bool dots = !scaled && !shorts && few <= columns / 2 && k >= 4 * lanes;
     double tall = ceil(m / rows) * rows, wide = ceil(n / columns) * columns;
