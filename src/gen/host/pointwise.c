@@ -323,6 +323,7 @@ static bool emit(const struct kg_match *match, const struct kg_config *config, c
         .axes = kg_group_nest(group, 0)->output_axes,
         .tiled = config->value[TILE] ? crossing_of(match) : -1,
         .block = config->value[config->value[TILE] ? TILE : BLOCK],
+        .vector_bytes = match->facts->vector_bytes,
         .stage = config->value[STREAM],
         .stream = config->value[STREAM] > 0 && kg_group_nest(group, 0)->output_axes > 0,
         .ways = 1,

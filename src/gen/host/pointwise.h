@@ -17,6 +17,7 @@ struct kg_pointwise {
     int tiled;                   // the other axis of the tiles; -1: none
     bool merged[KG_MAX_INDICES]; // this axis is part of the next one
     int64_t block;
+    int vector_bytes;       // of the machine
     int64_t stage;          // elements of a piece
     bool stream;            // results leave a piece at a time, past the caches
     int64_t step;           // elements of a run by which the inner loop is split; 1: it is not

@@ -82,6 +82,27 @@ static bool has_halves(struct kg_pointwise *pointwise)
     return any;
 }
 
+// Elements of an item: a block, or all of its axes that are walked as one.
+static int64_t item_length(const struct kg_pointwise *pointwise)
+{
+    const struct kg_nest *nest = kg_group_nest(pointwise->group, 0);
+    int64_t length = nest->extent[pointwise->inner];
+    for (int axis = pointwise->inner - 1; axis >= 0 && pointwise->merged[axis]; axis--)
+        length *= nest->extent[axis];
+    return length < pointwise->block ? length : pointwise->block;
+}
+
+// Are long pieces worth it? The last piece of an item computes again what it shares with the one
+// before, which they must not make much. By vectors of 32 bytes short ones are faster at all
+// lengths: of 2^20 f16 `add` takes 300 us and 430, relu 226 and 310.
+static bool has_long_pieces(const struct kg_pointwise *pointwise)
+{
+    enum { MOST_AGAIN = 16 }; // one element in so many
+    const int64_t length = item_length(pointwise), again = whole_steps(length, LONG_PIECE) - length;
+    return pointwise->vector_bytes > 32 && pointwise->block >= LONG_BLOCK &&
+           again * MOST_AGAIN <= length;
+}
+
 // Whole runs, and what kg_widen_f16 converts at once.
 static int64_t piece_length(const struct kg_pointwise *pointwise)
 {
@@ -89,7 +110,7 @@ static int64_t piece_length(const struct kg_pointwise *pointwise)
     int64_t unit = pointwise->step;
     while (unit % CONVERTED != 0)
         unit += pointwise->step;
-    return whole_steps(pointwise->block >= LONG_BLOCK ? LONG_PIECE : WIDE_PIECE, unit);
+    return whole_steps(has_long_pieces(pointwise) ? LONG_PIECE : WIDE_PIECE, unit);
 }
 
 void kg_pointwise_emit(struct kg_pointwise *pointwise)

@@ -124,15 +124,16 @@ static void running_extremes(void)
     bench_formula(&bench, "scan", signature, "y[p, d] = sum(j < d) x[p, j]", "f32", sizes, 8);
 }
 
+static struct kg_device_facts facts = {.isa = "x86-64",
+                                       .units = 2,
+                                       .interleaving = 1.3,
+                                       .vector_bytes = 64,
+                                       .cache = {0, 32768, 1 << 20, 32 << 20}};
+
 // The function that runs items, as the family's guess writes it for the whole op.
 static void emit(const struct kg_family *family, const char *text, const char *sizes,
                  struct kg_text *source)
 {
-    static const struct kg_device_facts facts = {.isa = "x86-64",
-                                                 .units = 2,
-                                                 .interleaving = 1.3,
-                                                 .vector_bytes = 64,
-                                                 .cache = {0, 32768, 1 << 20, 32 << 20}};
     struct made made = make(text, sizes);
     struct kg_config config;
     CHECK_STATUS(made.status, KG_OK, &made.error);
@@ -211,6 +212,15 @@ static void piece_lengths(void)
     emit(&kg_host_pointwise, text, "P=9 D=20000", &source);
     CHECK(has(&source, "STAGE = 256 }"));
     CHECK(has(&source, "next = kg_min_i64(next, stop - STAGE);"));
+    // Not if the last one of them would compute much again, or by short vectors.
+    emit(&kg_host_pointwise, text, "P=9 D=4000", &source);
+    CHECK(has(&source, "BLOCK = 4096, STAGE = 256 }"));
+    emit(&kg_host_pointwise, text, "P=9 D=3600", &source);
+    CHECK(has(&source, "BLOCK = 4096, STAGE = 64 }"));
+    facts.vector_bytes = 32;
+    emit(&kg_host_pointwise, text, "P=9 D=20000", &source);
+    CHECK(has(&source, "STAGE = 64 }"));
+    facts.vector_bytes = 64;
     // What is read again is converted once, in a later statement too; another row is not the same.
     emit(&kg_host_pointwise,
          "op f(x: f16[P, D]) -> (y: f16[P, D], z: f16[P, D])\n"
