@@ -6,10 +6,12 @@
 HOME has the records of searches for other ops, as ablation.py --home keeps them: ops on record there are left
 out here. Shapes of the others are drawn by the seed. For each the rule's choice, what the patterns of HOME make
 of it, and the choice of a search that measures (without HOME) are each timed beside the definition's plain
-loops, by turns, three times where choices differ; a ratio is one speed-up over these loops over another one.
+loops, by turns, three times each; a ratio is one speed-up over these loops over another one. Interrupted, it
+sums up what it has.
 """
 
 import argparse
+import contextlib
 import json
 import math
 import os
@@ -97,6 +99,11 @@ def compare(program, case, learned, folder):
             "patterns_over_search": speed / searched, "patterns_over_rule": speed / rule_speed}
 
 
+def print_row(row):
+    changed = f"  {row['rule']} -> {row['patterns']}" if row["rule"] != row["patterns"] else ""
+    print(f"{row['rule_over_search']:7.3f} {row['patterns_over_search']:7.3f}  {row['case']}{changed}", flush=True)
+
+
 def summarise(name, values):
     values = sorted(values)
     mean = math.exp(statistics.fmean(map(math.log, values)))
@@ -126,13 +133,12 @@ def main():
         learned = f"{folder}/learned"
         shutil.copytree(options.home, learned)
         seen = ops_on_record(learned)
-        for case in drawn_cases(options.program, options.ops, seen, options.seed, options.count):
-            row = compare(options.program, case, learned, folder)
-            if row:
-                rows.append(row)
-                print(f"{row['rule_over_search']:7.3f} {row['patterns_over_search']:7.3f}  {row['case']}"
-                      + (f"  {row['rule']} -> {row['patterns']}" if row["rule"] != row["patterns"] else ""),
-                      flush=True)
+        with contextlib.suppress(KeyboardInterrupt):
+            for case in drawn_cases(options.program, options.ops, seen, options.seed, options.count):
+                row = compare(options.program, case, learned, folder)
+                if row:
+                    rows.append(row)
+                    print_row(row)
     if not rows:
         sys.exit("nothing could be compared")
     print_summary(rows)

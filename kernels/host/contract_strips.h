@@ -64,7 +64,7 @@ struct strips {
     // Of panels: where they and rows of 64 steps begin are `first` and `k`; the job's first ones.
     int64_t k0, column;
     const KG_REAL *x; // a few rows: (row, k) is x[k * high + row]
-    KG_REAL *zeros;   // part_exponent() + zero; of one strip if KG_SCALED_FIXED
+    KG_REAL *zeros;   // part_exponent() + zero; if KG_SCALED_FIXED, of one strip for all
     KG_REAL *scales;
     KG_REAL *offsets; // if there are any
     // Of a few rows, those of a strip side by side: sums of the k with the same scales, and of a
@@ -310,8 +310,8 @@ KG_INLINE void put_zeros(const vector by[KG_PARTS], vector *to)
         to[j] = by[j] + (KG_SCALED_BIAS + part_exponent(j));
 }
 
-// Computes scales of all columns at `k`, and zeros if they are no numbers, in the order of the
-// sums.
+// Computes the scales of all columns at `k`, and the zeros unless all are one constant, in the
+// order of the sums.
 static void order_scales(const struct job *job, const struct strips *s, int64_t column, int64_t k)
 {
     KG_REAL *zeros = job->stage, *scales = job->stage + KG_SCALED_PIECE;

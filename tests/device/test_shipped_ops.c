@@ -189,7 +189,7 @@ static void test_every_op(void)
         CHECK(read(counts[0], &count, sizeof count) == sizeof count);
         total += count;
     }
-    int least = (takes_all_dtypes() ? 600 : 200) / (getenv("KG_TURN") ? TURNS : 1);
+    int least = (takes_all_dtypes() ? 600 : 200) / turns_of(TURNS);
     CHECK(getenv("KG_OPS") || total > least);
     printf("%d pairs of definition and dtypes judged\n", total);
 }

@@ -94,7 +94,7 @@ static void test_open(void)
         sample_remove(folder);
         runs++;
     }
-    CHECK(runs > 20);
+    CHECK(runs > 50 / turns_of(3));
 }
 
 static void test_append_and_find(void)
@@ -209,7 +209,7 @@ static void test_import_and_export(void)
         kg_text_free(&out);
         runs++;
     }
-    CHECK(runs > 30);
+    CHECK(runs > 100 / turns_of(3));
     kg_text_free(&lines);
     kg_store_close(store);
     sample_remove(folder);

@@ -180,7 +180,7 @@ static void second_opinion(void)
     }
     random_op_free(&random);
     printf("%d problems compared\n", compared);
-    CHECK(compared > ROUNDS / 2 / TURNS);
+    CHECK(compared > ROUNDS / 2 / turns_of(TURNS));
 }
 
 TEST_MAIN(second_opinion)

@@ -13,4 +13,10 @@ static inline bool has_turn(int number, int of)
     return !turn || (unsigned)number % (unsigned)of == strtoul(turn, NULL, 10) % (unsigned)of;
 }
 
+// Of how many cases one has its turn: what counts of cases are divided by.
+static inline int turns_of(int of)
+{
+    return getenv("KG_TURN") ? of : 1;
+}
+
 #endif

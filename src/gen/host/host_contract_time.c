@@ -27,8 +27,8 @@
 #define PANEL_ELEMENTS 6.0   // of operands that come from a far cache in a cycle
 #define ITEM_ROWS 1024.0     // of an item at most: KG_ITEM_ROWS of kernels/host/contract_entry.h
 #define LINES_LEAST 512.0    // steps of k of quantised lines: KG_LINES_LEAST there
-#define LINE_ROWS 8.0        // that they are multiplied by in place: KG_SCALED_ROWS of
-#define SHORT_LINE_ROWS 24.0 // contract_strips.h, and that of vectors of less than 64 bytes
+#define LINE_ROWS 8.0        // rows that multiply them in place, at most: KG_SCALED_ROWS
+#define SHORT_LINE_ROWS 24.0 // the same with vectors of less than 64 bytes
 
 static double count_part(const struct kg_contract *contract, enum kg_contract_role part)
 {
