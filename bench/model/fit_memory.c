@@ -19,6 +19,7 @@
 #include "base/files.h"
 #include "gen/built.h"
 #include "gen/cuda/cuda_memory_time.h"
+#include "gen/cuda/reduce/cuda_reduce.h"
 #include "gen/cuda/scan/cuda_scan.h"
 #include "gen/families.h"
 #include "lang/lang.h"
@@ -139,6 +140,7 @@ static const struct {
 } families[] = {
     {"rowwise", kg_cuda_rowwise_work, &kg_cuda_rowwise_times},
     {"reduce", kg_cuda_reduce_work, &kg_cuda_reduce_times},
+    {"reduce_column", kg_cuda_reduce_work, &kg_cuda_reduce_column_times},
     {"pointwise", kg_cuda_pointwise_work, &kg_cuda_pointwise_times},
     {"scan", kg_cuda_scan_work, &kg_cuda_scan_times},
     {"direct", kg_cuda_direct_work, &kg_cuda_direct_times},
@@ -150,12 +152,16 @@ struct all_times {
 };
 
 // -1 for scans down columns, which have a model of their own.
-static int find_family(const struct kg_match *match)
+static int find_family(const struct kg_match *match, const struct kg_config *config)
 {
+    const char *name = match->family->name;
+    if (match->family == &kg_cuda_reduce &&
+        kg_cuda_reduce_times_of(match, config) == &kg_cuda_reduce_column_times)
+        name = "reduce_column";
     if (match->family == &kg_cuda_scan && ((const struct kg_scan_plan *)match->analysis)->column)
         return -1;
     for (int i = 0; i < FAMILIES; i++)
-        if (strcmp(families[i].name, match->family->name) == 0)
+        if (strcmp(families[i].name, name) == 0)
             return i;
     return -1;
 }
@@ -186,7 +192,7 @@ static void add_sample(const struct kg_problem *problem, const struct race *race
     sample->choice = choice_text(&choice);
     sample->groups = choice.count;
     for (int i = 0; i < sample->groups; i++) {
-        int family = sample->families[i] = find_family(choice.matches[i]);
+        int family = sample->families[i] = find_family(choice.matches[i], &choice.configs[i]);
         if (family < 0)
             return;
         sample->counts[i] =
@@ -258,7 +264,8 @@ static const struct {
     CONSTANT(launch),  CONSTANT(next),     CONSTANT(start),   CONSTANT(trip),   CONSTANT(near),
     CONSTANT(meeting), CONSTANT(clusters), CONSTANT(access),  CONSTANT(moved),  CONSTANT(step),
     CONSTANT(spilled), CONSTANT(segment),  CONSTANT(special), CONSTANT(serial), CONSTANT(cached),
-    CONSTANT(drain),   CONSTANT(edges),    CONSTANT(uneven),  CONSTANT(tail),   CONSTANT(sharp),
+    CONSTANT(drain),   CONSTANT(edges),    CONSTANT(uneven),  CONSTANT(tail),   CONSTANT(code),
+    CONSTANT(sharp),
 };
 enum { CONSTANTS = sizeof constants / sizeof *constants };
 
@@ -291,14 +298,33 @@ static bool tells_of(const struct race *race, int family)
     return first->groups == 1 && first->families[0] == family;
 }
 
+// What a choice by these times loses in a race. Choices that are expected to take little more than
+// the fastest count almost as much as it does, so that the cost changes smoothly.
+static double lost(const struct race *race, const struct all_times *times)
+{
+    const double sharp = 25;
+    double best = INFINITY, first = INFINITY, sum = 0, all = 0;
+    for (int s = race->first; s < race->first + race->count; s++) {
+        best = fmin(best, samples[s].seconds);
+        first = fmin(first, expected(race, &samples[s], times));
+    }
+    for (int s = race->first; s < race->first + race->count; s++) {
+        double share = pow(first / expected(race, &samples[s], times), sharp);
+        sum += share * (samples[s].seconds / best - 1);
+        all += share;
+    }
+    return sum / all;
+}
+
 static double cost(const struct all_times *times, int family, enum part part)
 {
     // Constants that no time depends on keep their values. Errors beyond `large` count linearly.
-    const double draw = 0.02, large = 0.1;
+    const double draw = 0.02, large = 0.1, loss = 3;
     struct kg_cuda_memory_times now = times->of[family], start = *families[family].times;
     double sum = 0;
     for (int i = 0; i < CONSTANTS; i++)
-        sum += draw * pow(log(*constant_of(&now, i) / *constant_of(&start, i)), 2);
+        if (*constant_of(&start, i) > 0)
+            sum += draw * pow(log(*constant_of(&now, i) / *constant_of(&start, i)), 2);
     for (int r = 0; r < race_count; r++) {
         if (!is_in(r, part) || !tells_of(&races[r], family))
             continue;
@@ -306,6 +332,7 @@ static double cost(const struct all_times *times, int family, enum part part)
             double off = log(expected(&races[r], &samples[s], times) / samples[s].seconds) / large;
             sum += samples[s].weight * (sqrt(1 + off * off) - 1);
         }
+        sum += loss * lost(&races[r], times);
     }
     return sum;
 }

@@ -383,12 +383,13 @@ static double expected(const struct kg_match *match, const struct kg_config *con
 {
     // Factors by which the model may be too low, since it does not know of neighbouring threads
     // that load from different lines, nor of reductions whose loads wait for each other.
+    const double unsure_columns = 1.1;
     static const double unsure[KG_CLASS_COUNT] = {
         [KG_CLASS_POINTWISE] = 1.2, [KG_CLASS_GATHER] = 1.2,   [KG_CLASS_REDUCE] = 1.4,
         [KG_CLASS_SCAN] = 1,        [KG_CLASS_CONTRACT] = 1.2, [KG_CLASS_WINDOW] = 1,
     };
     const struct kg_nest *nest = match->analysis;
-    return unsure[nest->class] *
+    return (kg_cuda_memory_columns(nest) ? unsure_columns : unsure[nest->class]) *
            kg_cuda_memory_expected(kg_cuda_direct_work, &kg_cuda_direct_times, match, config);
 }
 

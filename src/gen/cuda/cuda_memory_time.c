@@ -147,7 +147,7 @@ double kg_cuda_memory_seconds(const struct kg_cuda_memory_work *works, int count
     double seconds = times->launch + times->next * (count > 1 ? count - 1 : 0);
     for (int i = 0; i < count; i++)
         if (works[i].blocks > 0)
-            seconds += launch_seconds(&works[i], facts, times);
+            seconds += launch_seconds(&works[i], facts, times) + works[i].unrolled * times->code;
     return seconds;
 }
 
@@ -177,6 +177,21 @@ double kg_cuda_memory_bytes(const struct kg_group *group)
         if (!kg_group_is_private(group, problem->tensors[id]))
             bytes += most[id] * kg_dtypes[kg_emit_tensor_dtype(problem->tensors[id])].bits / 8.0;
     return bytes;
+}
+
+bool kg_cuda_memory_columns(const struct kg_nest *nest)
+{
+    enum { MANY = 64 };
+    bool columns = nest->class == KG_CLASS_REDUCE && nest->output_axes > 0 &&
+                   nest->extent[nest->output_axes - 1] >= MANY;
+    for (int a = 0; columns && a < nest->access_count; a++) {
+        const int last = nest->accesses[a].tensor->rank - 1;
+        const struct kg_affine *map = &nest->accesses[a].map[last < 0 ? 0 : last];
+        columns = last < 0 || map->is_affine;
+        for (int axis = nest->output_axes; columns && last >= 0 && axis < nest->axis_count; axis++)
+            columns = map->coefficient[axis] == 0;
+    }
+    return columns;
 }
 
 void kg_cuda_memory_compute(struct kg_cuda_memory_work *work, const struct kg_group *group,

@@ -55,6 +55,34 @@ const struct kg_cuda_memory_times kg_cuda_reduce_times = {
     .sharp = 12.7,
 };
 
+// To tests/data/h200_columns.txt.
+const struct kg_cuda_memory_times kg_cuda_reduce_column_times = {
+    .launch = 3.57e-06,
+    .next = 6.59e-08,
+    .dispatch = 0.65e-9,
+    .start = 1.32e-06,
+    .trip = 0.623,
+    .near = 0.211,
+    .meeting = 1.1e-08,
+    .clusters = 5.45e-07,
+    .access = 2.09e-09,
+    .moved = 4.89e-11,
+    .step = 1.43e-10,
+    .spilled = 3e-09,
+    .special = 5e-10,
+    .serial = 2.47e-11,
+    .memory = 0.895,
+    .segment = 0.00598,
+    .streamed = 1.055,
+    .cached = 4.19,
+    .edges = 0.64,
+    .drain = 0.00392,
+    .uneven = 0.00281,
+    .tail = 0.215,
+    .code = 5.46e-08,
+    .sharp = 3.38,
+};
+
 const struct kg_cuda_memory_times kg_cuda_pointwise_times = {
     .launch = 2.81e-06,
     .next = 1e-06,

@@ -28,11 +28,12 @@ struct kg_cuda_memory_times {
     double drain;    // share of what is resident at once by which memory starts and ends slowly
     double uneven;   // of the time by which one unit has more blocks than another
     double tail;     // of a last round of blocks that does not fill the units
+    double code;     // of what is unrolled, for each element: instructions come from memory, too
     double sharp;    // the power by which what limits a kernel adds up
 };
 
 // By family, whose code differs in what an access costs besides.
 extern const struct kg_cuda_memory_times kg_cuda_rowwise_times, kg_cuda_reduce_times,
-    kg_cuda_pointwise_times, kg_cuda_scan_times, kg_cuda_direct_times;
+    kg_cuda_reduce_column_times, kg_cuda_pointwise_times, kg_cuda_scan_times, kg_cuda_direct_times;
 
 #endif

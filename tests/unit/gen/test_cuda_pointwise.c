@@ -35,11 +35,17 @@ static void broadcasts(void)
                 "pointwise: threads=256 vector=4 rows=1 stream=0 maxnreg=0 tile=0 last=0 flat=0",
                 &grids);
     CHECK(runs(&grids.grids[2], 256, 512, 256, 1));
-    // More elements than 32 bits count.
-    check_guess(first, "P=70000 D=262144 T=f16",
-                "pointwise: threads=512 vector=8 rows=1 stream=0 maxnreg=0 tile=0 last=0 flat=0",
+    // More rows than a grid's second dimension counts: the third one has levels of them.
+    check_guess(last, "P=200000 D=2048 T=f32",
+                "pointwise: threads=256 vector=4 rows=1 stream=0 maxnreg=0 tile=0 last=0 flat=0",
                 &grids);
-    CHECK(runs(&grids.grids[0], 64, 65535, 512, 1) && grids.grids[2].blocks[0] == 0);
+    CHECK(runs(&grids.grids[2], 2, 50000, 256, 1) && grids.grids[2].blocks[2] == 4);
+    // More elements than 32 bits count.
+    check_guess(first, "P=70001 D=262144 T=f16",
+                "pointwise: threads=256 vector=8 rows=1 stream=0 maxnreg=0 tile=0 last=0 flat=0",
+                &grids);
+    CHECK(runs(&grids.grids[0], 128, 35001, 256, 1) && grids.grids[0].blocks[2] == 2);
+    CHECK(grids.grids[2].blocks[0] == 0);
 }
 
 // Loads of a thread: 16 bytes at once where nothing but memory holds a launch up.

@@ -20,7 +20,7 @@ enum { THREADS, VECTOR, ROWS, STREAM, REGISTERS, TILE, LAST, FLAT };
 
 enum {
     ACCESS = 16,
-    MOST_ACROSS = 65535,  // blocks of a grid's second dimension
+    MOST_LEVEL = 65535,   // blocks of a grid's second dimension
     MOST_ALONG = 1 << 30, // of its first; threads along either side of a narrow function
     SHORT = 8,            // loads of fewer bytes are no shorter for a unit
 };
@@ -355,7 +355,6 @@ static void guess_plainly(const struct kg_match *match, struct kg_config *config
 {
     const struct kg_group *group = &match->group;
     const struct kg_device_facts *facts = match->facts;
-    enum { WIDEST = 512 };
     struct kg_cuda_pointwise_plan plan;
     int64_t columns, rows;
     int widest = widest_element(group);
@@ -377,11 +376,6 @@ static void guess_plainly(const struct kg_match *match, struct kg_config *config
     if (config->value[LAST] == 0 && config->value[FLAT] == 0 && config->value[ROWS] > 1 &&
         config->value[VECTOR] * widest == ACCESS && kg_cuda_pointwise_simple(group))
         guess_accesses(match, (double)columns * (double)rows, plan.run > 0, config);
-    // Blocks as wide as rows, where there are more rows than a grid counts in its second dimension.
-    while (config->value[THREADS] < WIDEST && plan.run > 0 &&
-           columns > config->value[THREADS] * config->value[VECTOR] &&
-           kg_ceil_div(rows, config->value[ROWS]) > MOST_ACROSS)
-        config->value[THREADS] *= 2;
     struct kg_text reason = {0};
     while (config->value[ROWS] > 1 && !valid(match, config, &reason))
         config->value[ROWS] /= 2;
@@ -498,9 +492,11 @@ static struct kg_grid grid_of(const struct kg_cuda_pointwise_plan *plan, bool *a
     int64_t along = kg_ceil_div(rows, high * plan->rows), across = kg_ceil_div(vectors, wide);
     struct kg_grid grid = line_of(along, (int)wide);
     if (across != 1) {
-        *all &= along <= MOST_ACROSS;
+        along = least(along, MOST_ALONG);
         grid.blocks[0] = least(across, MOST_ALONG);
-        grid.blocks[1] = least(along, MOST_ACROSS);
+        if (along > MOST_LEVEL)
+            grid.blocks[2] = kg_ceil_div(along, MOST_LEVEL);
+        grid.blocks[1] = kg_ceil_div(along, grid.blocks[2]);
     }
     grid.threads[1] = (int)high;
     return grid;

@@ -430,7 +430,8 @@ static void close_round(struct kg_code *code)
 
 // One block of threads, and the blocks that follow where the grid is not large enough. Blocks that
 // follow each other lie side by side in memory; where one is as wide as the columns, all of the
-// grid's first dimension, which has no limit worth the name, is for rows.
+// grid's first dimension, which has no limit worth the name, is for rows. Else these take the
+// second, and the third where that is not enough.
 static void emit_rows(struct kg_cuda_pointwise_writer *writer)
 {
     struct kg_code *code = &writer->code;
@@ -438,8 +439,9 @@ static void emit_rows(struct kg_cuda_pointwise_writer *writer)
     kg_code_line(code, "const bool tall = length <= across;");
     kg_code_line(code, "const INDEX column = (tall ? 0 : blockIdx.x * across) + (WHOLE ? VECTOR * "
                        "(int)threadIdx.x : (int)threadIdx.x);");
-    kg_code_line(
-        code, "const INDEX line = (blockIdx.y + (tall ? blockIdx.x : 0)) * along + threadIdx.y;");
+    kg_code_line(code, "const INDEX level = (INDEX)blockIdx.z * gridDim.y + blockIdx.y;");
+    kg_code_line(code,
+                 "const INDEX line = (level + (tall ? blockIdx.x : 0)) * along + threadIdx.y;");
     // Both at once: one branch to wait for before the first load.
     kg_code_line(code, "if ((column >= length) | (line >= rows))");
     kg_code_line(code, "    return;");
@@ -451,7 +453,7 @@ static void emit_rows(struct kg_cuda_pointwise_writer *writer)
         kg_cuda_pointwise_fill(writer, i);
     }
     kg_code_open(code, "for (INDEX start = line; start < rows; "
-                       "start += (tall ? gridDim.x : gridDim.y) * along)");
+                       "start += (tall ? gridDim.x : (INDEX)gridDim.y * gridDim.z) * along)");
     emit_loads(writer);
     emit_computation(writer);
     close_round(code);

@@ -444,9 +444,20 @@ static void grids(const struct kg_match *match, const struct kg_config *config,
     kg_cuda_start_early(group, facts, grids);
 }
 
+const struct kg_cuda_memory_times *kg_cuda_reduce_times_of(const struct kg_match *match,
+                                                           const struct kg_config *config)
+{
+    const struct kg_cuda_reduce_plan *plan = match->analysis;
+    // Not products, nor few columns, to which these times are not fitted.
+    return config->value[COLUMN] && kg_cuda_memory_columns(plan->nest)
+               ? &kg_cuda_reduce_column_times
+               : &kg_cuda_reduce_times;
+}
+
 static double expected(const struct kg_match *match, const struct kg_config *config)
 {
-    return kg_cuda_memory_expected(kg_cuda_reduce_work, &kg_cuda_reduce_times, match, config);
+    return kg_cuda_memory_expected(kg_cuda_reduce_work, kg_cuda_reduce_times_of(match, config),
+                                   match, config);
 }
 
 const struct kg_family kg_cuda_reduce = {

@@ -5,6 +5,7 @@
 #ifndef KG_GEN_CUDA_REDUCE_H
 #define KG_GEN_CUDA_REDUCE_H
 
+#include "gen/cuda/cuda_memory_times.h"
 #include "gen/shared/axes.h"
 #include "gen/shared/fold.h"
 #include "gen/shared/reduce_plan.h"
@@ -44,6 +45,9 @@ void kg_cuda_reduce_plan_make(const struct kg_match *match, const struct kg_conf
                               struct kg_cuda_reduce_plan *plan);
 // The config that the rule chooses.
 void kg_cuda_reduce_guess(const struct kg_match *match, struct kg_config *config);
+// The constants by which the config's time is expected.
+const struct kg_cuda_memory_times *kg_cuda_reduce_times_of(const struct kg_match *match,
+                                                           const struct kg_config *config);
 // Does less memory traffic come of vectors along the outputs?
 bool kg_cuda_reduce_prefers_columns(const struct kg_match *match);
 

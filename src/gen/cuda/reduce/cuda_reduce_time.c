@@ -67,6 +67,7 @@ static void describe_reading(const struct kg_cuda_reduce_plan *plan, bool whole,
     double apart = kg_cuda_reduce_apart(plan), sector = SECTOR / bytes;
     work->bytes *= apart < 1 ? 1 : apart < sector ? apart : sector;
     work->trips = turns * (batches > 1 ? batches : 1);
+    work->unrolled = (double)plan->unroll * plan->vector;
     const double found = singly ? elements : 0;
     singly |= !whole;
     kg_cuda_memory_access(work, vectors * (singly ? plan->vector : 1),
