@@ -389,7 +389,7 @@ static double expected(const struct kg_match *match, const struct kg_config *con
         [KG_CLASS_SCAN] = 1,        [KG_CLASS_CONTRACT] = 1.2, [KG_CLASS_WINDOW] = 1,
     };
     const struct kg_nest *nest = match->analysis;
-    return (kg_cuda_memory_columns(nest) ? unsure_columns : unsure[nest->class]) *
+    return (kg_cuda_memory_columns(match, nest) ? unsure_columns : unsure[nest->class]) *
            kg_cuda_memory_expected(kg_cuda_direct_work, &kg_cuda_direct_times, match, config);
 }
 

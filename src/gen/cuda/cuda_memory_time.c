@@ -179,11 +179,13 @@ double kg_cuda_memory_bytes(const struct kg_group *group)
     return bytes;
 }
 
-bool kg_cuda_memory_columns(const struct kg_nest *nest)
+bool kg_cuda_memory_columns(const struct kg_match *match, const struct kg_nest *nest)
 {
     enum { MANY = 64 };
+    const double SHORT = 20e-6; // seconds that memory takes at least
     bool columns = nest->class == KG_CLASS_REDUCE && nest->output_axes > 0 &&
-                   nest->extent[nest->output_axes - 1] >= MANY;
+                   nest->extent[nest->output_axes - 1] >= MANY &&
+                   kg_cuda_memory_bytes(&match->group) < SHORT * match->facts->bandwidth;
     for (int a = 0; columns && a < nest->access_count; a++) {
         const int last = nest->accesses[a].tensor->rank - 1;
         const struct kg_affine *map = &nest->accesses[a].map[last < 0 ? 0 : last];

@@ -49,9 +49,9 @@ double kg_cuda_memory_seconds(const struct kg_cuda_memory_work *works, int count
 
 // Bytes that the group moves through main memory, if each element that is used is moved once.
 double kg_cuda_memory_bytes(const struct kg_group *group);
-// Is it a reduction of many columns, along no tensor's last dimension? Neighbouring threads then
-// read elements side by side, of which the model knows most.
-bool kg_cuda_memory_columns(const struct kg_nest *nest);
+// Is it a short reduction of many columns, along no tensor's last dimension? Neighbouring threads
+// then read elements side by side, of which the model knows most.
+bool kg_cuda_memory_columns(const struct kg_match *match, const struct kg_nest *nest);
 // Counts `times` what the statement at `position` of a group computes for each of `elements`.
 void kg_cuda_memory_compute(struct kg_cuda_memory_work *work, const struct kg_group *group,
                             int position, double elements, double times);

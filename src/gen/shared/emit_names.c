@@ -273,6 +273,7 @@ static const char *const reserved_words[] = {
     "j",
     "ahead",
     "own",
+    "level",
     "within",
     "ACROSS",
     "SHIFTS",

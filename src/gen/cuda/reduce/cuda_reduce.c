@@ -448,8 +448,9 @@ const struct kg_cuda_memory_times *kg_cuda_reduce_times_of(const struct kg_match
                                                            const struct kg_config *config)
 {
     const struct kg_cuda_reduce_plan *plan = match->analysis;
-    // Not products, nor few columns, to which these times are not fitted.
-    return config->value[COLUMN] && kg_cuda_memory_columns(plan->nest)
+    // Not products, nor few columns, to which these times are not fitted; of long reductions they
+    // choose worse than the others.
+    return config->value[COLUMN] && kg_cuda_memory_columns(match, plan->nest)
                ? &kg_cuda_reduce_column_times
                : &kg_cuda_reduce_times;
 }
