@@ -43,7 +43,7 @@ struct kg_host_device {
     // As they were when kernels began to be watched.
     struct kg_host_thread_state caller_state;
     struct kg_host_process_state process_state;
-    char *flush_memory; // made by the first flush
+    char *flush_memory; // made by the first flush that reads
     size_t flush_bytes;
     double started; // start of the current timing
 };
@@ -105,6 +105,14 @@ enum kg_status kg_host_digest(struct kg_device *device, const void *memory, size
 double kg_host_now(struct kg_device *device);
 enum kg_status kg_host_start(struct kg_device *device, struct kg_error *error);
 enum kg_status kg_host_stop(struct kg_device *device, double *seconds, struct kg_error *error);
+
+// host_flush.c
 void kg_host_flush(struct kg_device *device);
+// Memory that kernels use, until it is removed and released: a flush takes it out of the caches.
+void kg_host_flush_add(void *memory, size_t bytes);
+void kg_host_flush_remove(const void *memory);
+// Takes one block out of the caches, under the pool's lock, if the machine can do that.
+bool kg_host_flush_knows_lines(void);
+void kg_host_flush_lines(struct kg_host_pool *pool, char *memory, size_t bytes);
 
 #endif

@@ -31,6 +31,7 @@
 #define BANDWIDTH_SECONDS 0.25
 #define LEAST_BYTES ((size_t)32 << 20) // of each of the two buffers
 #define MAX_BYTES ((size_t)512 << 20)
+#define PUSHED_BYTES ((size_t)64 << 20) // where lines can be pushed out of the caches
 #define BLOCK ((size_t)4096)
 #define SLICES 8 // of the buffers: passes short enough to fall into a quiet moment
 #define LEAST_TURNS (6 * SLICES)
@@ -187,6 +188,8 @@ static void copy_interleaved(void *user, int thread, int64_t begin, int64_t end)
 // Four times the last-level cache for each buffer, limited by the available memory.
 static size_t choose_bytes(const struct kg_device_facts *facts)
 {
+    if (kg_host_flush_knows_lines())
+        return PUSHED_BYTES;
     size_t bytes = 4 * (size_t)facts->cache[3];
     long pages = sysconf(_SC_AVPHYS_PAGES), page = sysconf(_SC_PAGESIZE);
     size_t plenty = pages > 0 && page > 0 ? (size_t)pages * (size_t)page / 8 : LEAST_BYTES;
@@ -196,8 +199,17 @@ static size_t choose_bytes(const struct kg_device_facts *facts)
     return bytes & ~(((size_t)2 << 20) - 1);
 }
 
-// The best of reading and of copying in two ways, one slice at a time. All slices are read or
-// copied before the first one is used again; by then it has left the caches.
+// Slices that are not pushed out of the caches leave them by themselves: all others are read or
+// copied before one is used again.
+static void push_out(struct kg_host_pool *pool, const struct stream *part, size_t bytes)
+{
+    if (!kg_host_flush_knows_lines())
+        return;
+    kg_host_flush_lines(pool, part->from, bytes);
+    kg_host_flush_lines(pool, part->to, bytes);
+}
+
+// The best of reading and of copying in two ways, one slice at a time.
 static void stream_passes(struct kg_host_device *host, struct kg_host_pool *pool,
                           struct stream *stream, size_t bytes, struct numbers *numbers)
 {
@@ -218,6 +230,7 @@ static void stream_passes(struct kg_host_device *host, struct kg_host_pool *pool
         int number = turn / SLICES % PASSES;
         size_t from = (size_t)(turn % SLICES) * slice;
         struct stream part = {stream->from + from, stream->to + from};
+        push_out(pool, &part, slice);
         double start = kg_host_now(device);
         kg_host_pool_run(pool, (int64_t)(slice / BLOCK), GRAIN, passes[number].body, &part);
         double seconds = kg_host_now(device) - start;

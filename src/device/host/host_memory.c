@@ -1,4 +1,4 @@
-// Memory, the clock, and emptying the caches of the host.
+// Memory and the clock of the host.
 
 #include "device/host/host_device.h"
 
@@ -11,13 +11,6 @@
 #define HUGE_PAGE ((size_t)2 << 20)
 // Below two huge pages rounding up would waste more than it gains.
 #define HUGE_FROM ((size_t)4 << 20)
-
-// Reading as much as the last-level cache holds does not empty it: recent caches keep part of their
-// content during streaming reads. On an EPYC with 32 MiB, an 8 MiB kernel after a flush of 2, 4 and
-// 8 times the cache took 210, 270 and 280 microseconds.
-#define FLUSH_TIMES 4
-#define FLUSH_LEAST ((size_t)64 << 20) // if the size of the cache is unknown
-#define FLUSH_MAX ((size_t)2 << 30)
 
 char *kg_host_memory(size_t bytes)
 {
@@ -40,7 +33,9 @@ enum kg_status kg_host_allocate(struct kg_device *device, size_t bytes, void **m
 {
     (void)device;
     *memory = kg_host_memory(bytes);
-    if (!*memory)
+    if (*memory)
+        kg_host_flush_add(*memory, bytes);
+    else
         return kg_error_set(error, KG_ERROR_MEMORY, "out of memory: %zu bytes on the host", bytes);
     return KG_OK;
 }
@@ -48,6 +43,7 @@ enum kg_status kg_host_allocate(struct kg_device *device, size_t bytes, void **m
 void kg_host_release(struct kg_device *device, void *memory)
 {
     (void)device;
+    kg_host_flush_remove(memory);
     free(memory);
 }
 
@@ -120,51 +116,4 @@ enum kg_status kg_host_stop(struct kg_device *device, double *seconds, struct kg
     (void)error;
     *seconds = kg_host_now(device) - ((struct kg_host_device *)device)->started;
     return KG_OK;
-}
-
-// Reads one word of every line of a range.
-static void read_lines(void *user, int thread, int64_t begin, int64_t end)
-{
-    (void)thread;
-    const char *memory = user;
-    uint64_t sum = 0;
-    for (int64_t line = begin; line < end; line++)
-        sum += *(const uint64_t *)(const void *)(memory + (size_t)line * LINE);
-    __asm__ volatile("" : : "r"(sum)); // keeps the reads
-}
-
-// Called under the pool's lock. False: no memory.
-static bool prepare_flush(struct kg_host_device *host)
-{
-    if (host->flush_memory)
-        return true;
-    size_t bytes = FLUSH_TIMES * (size_t)host->base.facts.cache[3];
-    if (bytes < FLUSH_LEAST)
-        bytes = FLUSH_LEAST;
-    if (bytes > FLUSH_MAX)
-        bytes = FLUSH_MAX;
-    host->flush_memory = kg_host_memory(bytes);
-    if (!host->flush_memory)
-        return false;
-    // Memory that was never written is one shared page of zeros and would stay in the first-level
-    // cache.
-    memset(host->flush_memory, 1, bytes);
-    host->flush_bytes = bytes;
-    return true;
-}
-
-// Reads FLUSH_TIMES the last-level cache with all threads. It reads instead of writing, so that the
-// cache is full of clean lines and the kernel measured next does not pay for writing back dirty
-// ones. A forked child also keeps sharing the pages.
-void kg_host_flush(struct kg_device *device)
-{
-    struct kg_host_device *host = (struct kg_host_device *)device;
-    struct kg_host_pool *pool = kg_host_device_pool(host);
-    if (!pool)
-        return;
-    kg_host_pool_enter(pool);
-    if (prepare_flush(host))
-        kg_host_pool_run(pool, (int64_t)(host->flush_bytes / LINE), 4096, read_lines,
-                         host->flush_memory);
-    kg_host_pool_leave(pool);
 }

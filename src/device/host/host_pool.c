@@ -215,15 +215,23 @@ static void finish(struct kg_host_pool *pool)
     atomic_store(&pool->caller_sleeps, false);
 }
 
+static void release(struct workspace *space)
+{
+    kg_host_flush_remove(space->memory);
+    free(space->memory);
+}
+
 // Grows `space` to `bytes` without keeping its contents; NULL when there is no memory.
 static char *reserve(struct workspace *space, size_t bytes)
 {
     if (bytes <= space->capacity && space->memory)
         return space->memory;
-    free(space->memory);
+    release(space);
     space->capacity = bytes < 4096 ? 4096 : bytes;
     space->memory = kg_host_memory(space->capacity);
-    if (!space->memory)
+    if (space->memory)
+        kg_host_flush_add(space->memory, space->capacity);
+    else
         space->capacity = 0;
     return space->memory;
 }
@@ -265,8 +273,8 @@ void kg_host_pool_free(struct kg_host_pool *pool)
         pthread_join(pool->helpers[i], NULL);
     pthread_mutex_destroy(&pool->lock);
     free(pool->helpers);
-    free(pool->shared.memory);
-    free(pool->scratch.memory);
+    release(&pool->shared);
+    release(&pool->scratch);
     free(pool);
 }
 

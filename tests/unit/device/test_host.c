@@ -2,14 +2,17 @@
 // and what each failing compiler is reported as.
 
 #include "base/files.h"
-#include "device/device.h"
+#include "device/host/host_device.h"
 #include "support/folder.h"
 #include "test.h"
 
 #include <glob.h>
 #include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -398,8 +401,73 @@ static void memory_is_aligned(void)
     char from[3] = "ab", to[3] = "";
     CHECK_STATUS(device->backend->copy(device, to, from, 3, &error), KG_OK, &error);
     CHECK_TEXT(to, "ab");
-    device->backend->flush(device);
-    device->backend->flush(device);
+    kg_device_close(device);
+}
+
+// What is in memory stays there, and memory that was released is not touched: large blocks are
+// unmapped then.
+static void flushes_change_nothing(void)
+{
+    enum { BLOCKS = 5 };
+    static const size_t sizes[BLOCKS] = {1, 63, 4097, 1000003, (size_t)64 << 20};
+    struct kg_device *device = open_device(folder, 2);
+    unsigned char *blocks[BLOCKS];
+    for (int turn = 0; turn < 2; turn++) {
+        for (int i = 0; i < BLOCKS; i++) {
+            CHECK_STATUS(device->backend->allocate(device, sizes[i], (void **)&blocks[i], &error),
+                         KG_OK, &error);
+            for (size_t k = 0; k < sizes[i]; k += 31)
+                blocks[i][k] = (unsigned char)(k + (size_t)i);
+        }
+        device->backend->flush(device);
+        for (int i = 0; i < BLOCKS; i++) {
+            bool same = true;
+            for (size_t k = 0; k < sizes[i]; k += 31)
+                same = same && blocks[i][k] == (unsigned char)(k + (size_t)i);
+            CHECK(same);
+        }
+        for (int i = 0; i < BLOCKS; i++) // in another order than they were allocated
+            device->backend->release(device, blocks[(i + 2) % BLOCKS]);
+        device->backend->flush(device);
+    }
+    kg_device_close(device);
+}
+
+static atomic_bool is_over;
+
+// Not by allocating: forks wait until nothing is being allocated.
+static void *list_again_and_again(void *user)
+{
+    char block[64];
+    (void)user;
+    while (!atomic_load(&is_over)) {
+        kg_host_flush_add(block, sizeof block);
+        kg_host_flush_remove(block);
+    }
+    return NULL;
+}
+
+// Children flush, whatever the parent's threads did when they were made.
+static void forks_can_flush(void)
+{
+    enum { CHILDREN = 100, SECONDS = 20 };
+    struct kg_device *device = open_device(folder, 1);
+    pthread_t thread;
+    CHECK(pthread_create(&thread, NULL, list_again_and_again, NULL) == 0);
+    int sound = 0;
+    for (int i = 0; i < CHILDREN; i++) {
+        int state = 0;
+        pid_t child = fork();
+        if (child == 0) {
+            alarm(SECONDS); // instead of a hang
+            device->backend->flush(device);
+            _exit(0);
+        }
+        sound += child > 0 && waitpid(child, &state, 0) == child && state == 0;
+    }
+    CHECK(sound == CHILDREN);
+    atomic_store(&is_over, true);
+    pthread_join(thread, NULL);
     kg_device_close(device);
 }
 
@@ -419,4 +487,4 @@ static void clean_up(void)
 TEST_MAIN(prepare, facts_make_sense, bandwidth_only_grows, one_for_all_folders, names_are_checked,
           compiles_once, damage_is_noticed, failures_are_told_apart, cc_may_hold_arguments,
           options_of_cc_have_the_last_word, an_unusable_folder_is_replaced, memory_is_aligned,
-          clean_up)
+          flushes_change_nothing, forks_can_flush, clean_up)
