@@ -23,13 +23,14 @@ struct kg_host_compiler {
     int argument_count;
     char version[128]; // first line of --version
     bool native;       // accepts -march=native
-    bool wide;         // is told of vectors of 32 bytes, the widest that the machine has
+    char wide[48];     // tells it how wide vectors should be; "": it is not told
 };
 
 // What the rates are computed from, and what identifies this machine.
 struct kg_host_machine {
     struct kg_hash identity;                 // of everything -march=native may depend on
     int cores;                               // physical cores this process may use
+    int wide_bytes;                          // vectors that do not slow its clock; 0: not known
     double per_cycle[KG_TYPE_F64 + 1];       // operations per cycle and core, by compute type
     double matrix_per_cycle[KG_DTYPE_COUNT]; // of sums of products, by the dtype of the factors
 };

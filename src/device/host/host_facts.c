@@ -108,6 +108,10 @@ static void read_names(const char *cpuinfo, struct kg_device_facts *facts,
         if (isas[i].vector_bytes > facts->vector_bytes)
             facts->vector_bytes = isas[i].vector_bytes;
     }
+    // The first processors with vectors of 64 bytes lower their clock for them. Later ones have
+    // this, too.
+    if (facts->vector_bytes == 32 || has_word(words, "avx512_vbmi2"))
+        machine->wide_bytes = facts->vector_bytes;
 
     static const char *const lines[] = {"cpu family", "model",       "stepping",
                                         "CPU part",   "CPU variant", "CPU implementer"};
