@@ -10,6 +10,7 @@
 #define MAX_HINTS 16
 #define MAX_RIVALS 2    // groupings whose configs are searched, where the grouping is what changes
 #define RIVAL_TIMES 2.0 // times the best, up to which such a grouping can still win
+#define NEAR_TIMES 1.15 // the same where everything is searched, of both groupings' first configs
 
 // Lists groupings other than the chosen one whose expected times come near it; a race decides among
 // them.
@@ -139,13 +140,45 @@ static enum kg_status search_changes(struct kg_group_search *state, struct kg_fo
     return status;
 }
 
+// The fastest choice that was tried with other groups than the current one, if its time is near.
+static const struct kg_choice *find_near(const struct kg_group_search *state)
+{
+    const struct kg_trials *trials = &state->trials;
+    const struct kg_trial *near = NULL;
+    if (trials->best < 0)
+        return NULL;
+    double most = NEAR_TIMES * trials->items[trials->best].timing.median;
+    for (int i = 0; i < trials->count; i++) {
+        const struct kg_trial *trial = &trials->items[i];
+        if (trial->kind == KG_OUTCOME_MEASURED && !trial->timing.abandoned &&
+            trial->timing.median <= (near ? near->timing.median : most) &&
+            !kg_choice_has_same_groups(&trial->choice, &state->current))
+            near = trial;
+    }
+    return near ? &near->choice : NULL;
+}
+
+// Which of two groupings is the faster one is not decided by the first config of each if these take
+// about as long.
 static enum kg_status search_everything(struct kg_group_search *state, struct kg_found *found,
                                         struct kg_error *error)
 {
     try_seeds(state);
+    struct kg_choice *near = calloc(1, sizeof *near);
+    const struct kg_choice *other = near ? find_near(state) : NULL;
+    if (other)
+        *near = *other; // trials move
     enum kg_status status = kg_group_search_list(state, found, error);
     if (status == KG_OK)
         kg_group_search_run(state);
+    if (status == KG_OK && other && !kg_trials_stopped(&state->trials)) {
+        state->current = *near;
+        kg_group_search_clear(state);
+        status = kg_group_search_list(state, found, error);
+        if (status == KG_OK)
+            kg_group_search_run(state);
+    }
+    free(near);
     return status;
 }
 

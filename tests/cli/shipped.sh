@@ -10,7 +10,7 @@ for op in scale total running largest; do
     kernelgen build $words --time 1 --rigor measure --out bundle --json >built 2>notes
     status=$?
     case $status in 0 | 4) ;; *) echo "exit $status"; cat notes ;; esac
-    chosen=$(sed 's/.*"choice": "\([^"]*\)".*/\1/' built)
+    chosen=$(sed 's/^{"op": "[a-z]*", "choice": "\([^"]*\)".*/\1/' built)
     kernelgen emit $words --target host >emitted
     cmp emitted bundle/$op.c
     kernelgen wisdom list $op --json | grep -qF "\"$chosen\"" || echo "$op: wisdom is not '$chosen'"

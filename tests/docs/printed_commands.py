@@ -44,8 +44,8 @@ SHORTER = {r"^kernelgen (build|explain|contest) .*softmax": ["--time", "1"]}
 LEFT_OUT = "(left out)"
 # What differs between runs and machines. Not in `kernelgen asm`, which prints the same everywhere.
 VARYING = [
-    # Rows of a contest: times decide their order.
-    (r"^ +\d+  \S+ +[\d.]+ (ns|us|ms|s) .*", LEFT_OUT),
+    # Rows of a contest: times decide their order, and who wins.
+    (r"^ +\d+  \S+ +[\d.]+ (ns|us|ms|s) .*|^winner .*", LEFT_OUT),
     # Where the first version is at the limit, no others are tried.
     (r"^search .*|^candidates, .*|^ +[\d.]+ (ns|us|ms|s)  \S.*|^ {12}\w+: .*", LEFT_OUT),
     (r"\b\d+ cases, \d+ elements, worst error (inf|[\d.]+)", "N cases, N elements, worst error N"),

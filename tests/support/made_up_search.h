@@ -41,6 +41,7 @@ static struct world {
     int groups;
     int rival_groups;      // of another grouping; 0: there is none
     double rival_expected; // its seconds, where the guess takes 1e-3
+    double split_share;    // of the time that each of two groups takes; 0: all of it
     int64_t best[3];       // the fastest values of a, b, c
     double bound_share;    // bound / true time of a group
     enum ill (*ill)(const int64_t *value);
@@ -316,8 +317,9 @@ enum kg_status kg_prepared_run(const struct kg_prepared *prepared, void *const *
         device_broken = true;
     if (device_broken)
         return kg_error_set(error, KG_ERROR_FAULT, "the device is broken");
+    double share = built->choice.count > 1 && world.split_share > 0 ? world.split_share : 1;
     for (int i = 0; i < built->choice.count; i++)
-        clock_now += seconds_of(built->choice.configs[i].value);
+        clock_now += share * seconds_of(built->choice.configs[i].value);
     memset(tensors[1], ill == UNSTEADY ? runs++ : 7, prepared->problem->layouts[1].bytes);
     if (ill == WRITES_INPUT)
         memset(tensors[0], 9, 4);

@@ -345,7 +345,8 @@ static enum kg_status build_in(const char *parent, struct kg_host_device *host,
 }
 
 // Builds in the cache or, if the cache may lack room, in the spare folder: a full cache stops
-// nothing.
+// nothing. Room that was lacking may be there a moment later, when other compilations have ended:
+// then it is tried in the cache again, once.
 static enum kg_status build(struct kg_host_device *host, const struct kg_source *source,
                             double time_limit, struct kg_binary *binary, struct kg_text *log,
                             struct kg_error *error)
@@ -353,14 +354,18 @@ static enum kg_status build(struct kg_host_device *host, const struct kg_source 
     const char *spare = atomic_load(&host->base.spare);
     const char *folder = spare ? spare : host->base.cache;
     enum kg_status status = build_in(folder, host, source, time_limit, binary, log, error);
-    if (!status || spare || status == KG_ERROR_CANCELLED || status == KG_ERROR_TIMEOUT)
-        return status;
-    folder = kg_objects_spare(&host->base);
-    if (!folder)
-        return status;
-    free(binary->path);
-    kg_text_cut(log, 0);
-    return build_in(folder, host, source, time_limit, binary, log, error);
+    for (int again = 0; again < 2 && status && !spare; again++) {
+        if (status == KG_ERROR_CANCELLED || status == KG_ERROR_TIMEOUT)
+            break;
+        spare = kg_objects_spare(&host->base);
+        if (!spare && status != KG_ERROR_MISSING)
+            break;
+        free(binary->path);
+        kg_text_cut(log, 0);
+        folder = spare ? spare : host->base.cache;
+        status = build_in(folder, host, source, time_limit, binary, log, error);
+    }
+    return status;
 }
 
 static struct kg_hash hash_build(const struct kg_host_device *host, const struct kg_source *source)

@@ -420,6 +420,27 @@ static void other_groupings_race(void)
     CHECK(found.choice.count == 1 && seconds_found(&found) <= 1e-3 / 0.97);
 }
 
+// Of another grouping whose first config takes about as long the configs are searched, too.
+static void near_groupings_are_searched(void)
+{
+    static const struct {
+        double share; // of two groups
+        bool is_near;
+    } cases[] = {{0.45, true}, {0.52, true}, {0.56, true}, {0.6, false}, {0.4, false}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct kg_search search = new_search(KG_RIGOR_MEASURE);
+        struct kg_found found;
+        world.rival_groups = 2;
+        world.rival_expected = 1e-3;
+        world.split_share = cases[i].share;
+        bool one_wins = cases[i].share > 0.5;
+        CHECK_STATUS(kg_search_run(&search, &found, &error), KG_OK, &error);
+        CHECK(found.choice.count == (one_wins ? 1 : 2) && found.complete);
+        CHECK(found.space == 90 * (cases[i].is_near ? 3 : one_wins ? 1 : 2));
+        CHECK(seconds_found(&found) <= 1e-3 / 0.95);
+    }
+}
+
 // What earlier searches measured without a limit, and that it takes one register.
 static bool recall_unlimited(void *user, const char *choice, struct kg_outcome *outcome)
 {
@@ -533,4 +554,5 @@ TEST_MAIN(prepare, what_is_known_comes_first, estimates_are_corrected, estimate_
           time_limits_hold, short_time_is_no_failure, hints_come_first, a_slow_hint_loses,
           a_hint_may_be_the_guess, the_same_in_a_worker, the_same_in_this_process,
           a_missing_device_ends_it, twins_are_measured_once, groups_are_searched_one_by_one,
-          other_groupings_race, limits_that_change_nothing_are_not_compiled)
+          other_groupings_race, near_groupings_are_searched,
+          limits_that_change_nothing_are_not_compiled)
