@@ -320,14 +320,16 @@ KG_INLINE void kg_store_vec(T *to, kg_vec<T, N> v)
 template <bool SHIFTS, int N, typename T>
 KG_INLINE void kg_store_shifted(T *to, kg_vec<T, N> v, int low, int high)
 {
-    if (!SHIFTS || (low <= 0 && high >= N)) {
+    if constexpr (!SHIFTS) {
         kg_store_vec(to, v);
-        return;
-    }
+    } else if (low <= 0 && high >= N) {
+        kg_store_vec(to, v);
+    } else {
 #pragma unroll
-    for (int i = 0; i < N; i++)
-        if (i >= low && i < high)
-            to[i] = v.at[i];
+        for (int i = 0; i < N; i++)
+            if (i >= low && i < high)
+                to[i] = v.at[i];
+    }
 }
 
 // For data that the kernel does not read again before its next barrier.

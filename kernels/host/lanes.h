@@ -96,6 +96,13 @@ KG_INLINE void kg_prefetch(const void *from, int64_t bytes)
         __builtin_prefetch((const char *)from + i);
 }
 
+// The same of what will be written: a core then owns its lines, and stores need not wait for them.
+KG_INLINE void kg_prefetch_to_write(void *to, int64_t bytes)
+{
+    for (int64_t i = 0; i < bytes; i += KG_LINE)
+        __builtin_prefetch((char *)to + i, 1);
+}
+
 #undef KG_FOLD
 #undef KG_FOLD_PLACE
 #endif

@@ -233,12 +233,34 @@ static void emit_prefetch(struct writer *writer)
             kg_values_prefetch(writer->code, &values, i, plan->rows - 1, plan->last, "STEP", seen);
 }
 
+// What the last pass will store of this row, while the next one is computed. Two cores of a Granite
+// Rapids, log_softmax of 4096x1024: 1.55 ms, without it 1.65.
+static void emit_prefetch_to_write(struct writer *writer)
+{
+    const struct kg_rowwise_plan *plan = writer->plan;
+    struct kg_code *code = writer->code;
+    struct kg_values values = writer->values;
+    values.axes[plan->last] = "block";
+    for (int i = 0; i < plan->group->count && !plan->stream; i++) {
+        if (!is_column(plan, i) || is_private(plan, i) || plan->pass[i] != plan->passes - 1)
+            continue;
+        kg_code_begin(code);
+        kg_text_add(code->text, "kg_prefetch_to_write(");
+        kg_emit_name(code->text, kg_group_nest(plan->group, i)->output->name);
+        kg_text_add(code->text, " + ");
+        kg_values_offset(code->text, &values, i);
+        kg_text_add(code->text, ", STEP * (int64_t)sizeof(float));");
+        kg_code_end(code);
+    }
+}
+
 static void emit_pair_step(struct writer *writer)
 {
     const struct kg_rowwise_plan *plan = writer->plan;
     struct kg_code *code = writer->code;
     kg_code_open(code, "if (item < end)");
     emit_prefetch(writer);
+    emit_prefetch_to_write(writer);
     emit_step(writer, plan->passes - 2);
     kg_code_close(code);
     kg_code_open(code, "if (item > begin)");
