@@ -346,7 +346,7 @@ static enum kg_status build_in(const char *parent, struct kg_host_device *host,
 
 // Builds in the cache or, if the cache may lack room, in the spare folder: a full cache stops
 // nothing. Room that was lacking may be there a moment later, when other compilations have ended:
-// then it is tried in the cache again, once.
+// then it is tried in the cache again, at most twice.
 static enum kg_status build(struct kg_host_device *host, const struct kg_source *source,
                             double time_limit, struct kg_binary *binary, struct kg_text *log,
                             struct kg_error *error)

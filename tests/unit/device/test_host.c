@@ -435,6 +435,25 @@ static void flushes_change_nothing(void)
     kg_device_close(device);
 }
 
+// More memory than is read to empty the caches: then it is read. Not where that would be gigabytes.
+static void large_memory_is_flushed_by_reading(void)
+{
+    const int64_t most = (int64_t)512 << 20;
+    struct kg_device *device = open_device(folder, 2);
+    const struct kg_host_device *host = (struct kg_host_device *)device;
+    int64_t bytes = 4 * device->facts.cache[3];
+    bytes = bytes < ((int64_t)64 << 20) ? (int64_t)64 << 20 : bytes;
+    void *memory = NULL;
+    if (bytes <= most) {
+        CHECK_STATUS(device->backend->allocate(device, (size_t)bytes + 1, &memory, &error), KG_OK,
+                     &error);
+        device->backend->flush(device);
+        CHECK(host->flush_memory != NULL && host->flush_bytes == (size_t)bytes);
+        device->backend->release(device, memory);
+    }
+    kg_device_close(device);
+}
+
 static atomic_bool is_over;
 
 // Not by allocating: forks wait until nothing is being allocated.
@@ -489,4 +508,4 @@ static void clean_up(void)
 TEST_MAIN(prepare, facts_make_sense, bandwidth_only_grows, one_for_all_folders, names_are_checked,
           compiles_once, damage_is_noticed, failures_are_told_apart, cc_may_hold_arguments,
           options_of_cc_have_the_last_word, an_unusable_folder_is_replaced, memory_is_aligned,
-          flushes_change_nothing, forks_can_flush, clean_up)
+          flushes_change_nothing, large_memory_is_flushed_by_reading, forks_can_flush, clean_up)
