@@ -10,7 +10,7 @@
 #define MAX_HINTS 16
 #define MAX_RIVALS 2    // groupings whose configs are searched, where the grouping is what changes
 #define RIVAL_TIMES 2.0 // times the best, up to which such a grouping can still win
-#define NEAR_TIMES 1.15 // the same where everything is searched, of both groupings' first configs
+#define NEAR_TIMES 1.15 // times the best seed, up to which another grouping's configs are searched
 
 // Lists groupings other than the chosen one whose expected times come near it; a race decides among
 // them.
@@ -83,6 +83,16 @@ static enum kg_status conclude(const struct kg_trials *trials, struct kg_error *
                         trials->failed, kg_text_string(&trials->reasons));
 }
 
+static enum kg_status search_groups(struct kg_group_search *state, struct kg_found *found,
+                                    struct kg_error *error)
+{
+    kg_group_search_clear(state);
+    enum kg_status status = kg_group_search_list(state, found, error);
+    if (status == KG_OK)
+        kg_group_search_run(state);
+    return status;
+}
+
 // ---- One kind of change ----
 
 static int list_regroupings(const struct kg_search *search, struct kg_choice *choices)
@@ -117,10 +127,7 @@ static enum kg_status regroup(struct kg_group_search *state, struct kg_found *fo
             break;
         state->current = choices[at];
         choices[at].count = 0; // done
-        kg_group_search_clear(state);
-        status = kg_group_search_list(state, found, error);
-        if (status == KG_OK)
-            kg_group_search_run(state);
+        status = search_groups(state, found, error);
     }
     free(choices);
     return status;
@@ -134,28 +141,26 @@ static enum kg_status search_changes(struct kg_group_search *state, struct kg_fo
     kg_trials_run(&state->trials, &state->current, 1);
     if (state->search->change == KG_CHANGE_GROUPING)
         return regroup(state, found, error);
-    enum kg_status status = kg_group_search_list(state, found, error);
-    if (status == KG_OK)
-        kg_group_search_run(state);
-    return status;
+    return search_groups(state, found, error);
 }
 
-// The fastest choice that was tried with other groups than the current one, if its time is near.
-static const struct kg_choice *find_near(const struct kg_group_search *state)
+// Takes the fastest seed that has other groups than the current choice. False if none is near.
+static bool find_near(const struct kg_group_search *state, struct kg_choice *near)
 {
     const struct kg_trials *trials = &state->trials;
-    const struct kg_trial *near = NULL;
-    if (trials->best < 0)
-        return NULL;
-    double most = NEAR_TIMES * trials->items[trials->best].timing.median;
+    double least = trials->best >= 0 ? NEAR_TIMES * trials->items[trials->best].timing.median : 0;
+    bool found = false;
     for (int i = 0; i < trials->count; i++) {
         const struct kg_trial *trial = &trials->items[i];
         if (trial->kind == KG_OUTCOME_MEASURED && !trial->timing.abandoned &&
-            trial->timing.median <= (near ? near->timing.median : most) &&
-            !kg_choice_has_same_groups(&trial->choice, &state->current))
-            near = trial;
+            trial->timing.median <= least &&
+            !kg_choice_has_same_groups(&trial->choice, &state->current)) {
+            least = trial->timing.median;
+            *near = trial->choice;
+            found = true;
+        }
     }
-    return near ? &near->choice : NULL;
+    return found;
 }
 
 // Which of two groupings is the faster one is not decided by the first config of each if these take
@@ -163,20 +168,15 @@ static const struct kg_choice *find_near(const struct kg_group_search *state)
 static enum kg_status search_everything(struct kg_group_search *state, struct kg_found *found,
                                         struct kg_error *error)
 {
-    try_seeds(state);
     struct kg_choice *near = calloc(1, sizeof *near);
-    const struct kg_choice *other = near ? find_near(state) : NULL;
-    if (other)
-        *near = *other; // trials move
-    enum kg_status status = kg_group_search_list(state, found, error);
-    if (status == KG_OK)
-        kg_group_search_run(state);
-    if (status == KG_OK && other && !kg_trials_stopped(&state->trials)) {
+    if (!near)
+        return kg_error_memory(error, "groupings");
+    try_seeds(state);
+    bool has_near = find_near(state, near);
+    enum kg_status status = search_groups(state, found, error);
+    if (status == KG_OK && has_near && !kg_trials_stopped(&state->trials)) {
         state->current = *near;
-        kg_group_search_clear(state);
-        status = kg_group_search_list(state, found, error);
-        if (status == KG_OK)
-            kg_group_search_run(state);
+        status = search_groups(state, found, error);
     }
     free(near);
     return status;

@@ -358,7 +358,7 @@ static enum kg_status build(struct kg_host_device *host, const struct kg_source 
         if (status == KG_ERROR_CANCELLED || status == KG_ERROR_TIMEOUT)
             break;
         spare = kg_objects_spare(&host->base);
-        if (!spare && status != KG_ERROR_MISSING)
+        if (!spare && !strstr(kg_text_string(log), "No space left on device"))
             break;
         free(binary->path);
         kg_text_cut(log, 0);

@@ -90,7 +90,7 @@ void kg_host_flush_remove(const void *memory)
 // ---- Line by line
 
 #ifdef __x86_64__
-static bool can_push(void)
+bool kg_host_flush_knows_lines(void)
 {
     const unsigned clflushopt = 1u << 23;
     unsigned a, b, c, d;
@@ -106,7 +106,7 @@ static void push_lines(void *user, int thread, int64_t begin, int64_t end)
     __asm__ volatile("mfence" ::: "memory");
 }
 #else
-static bool can_push(void)
+bool kg_host_flush_knows_lines(void)
 {
     return false;
 }
@@ -120,11 +120,6 @@ static void push_lines(void *user, int thread, int64_t begin, int64_t end)
 void kg_host_flush_lines(struct kg_host_pool *pool, char *memory, size_t bytes)
 {
     kg_host_pool_run(pool, (int64_t)((bytes + LINE - 1) / LINE), GRAIN, push_lines, memory);
-}
-
-bool kg_host_flush_knows_lines(void)
-{
-    return can_push();
 }
 
 // False if the blocks are not all known, or are more than `most` bytes.
@@ -184,7 +179,7 @@ void kg_host_flush(struct kg_device *device)
     if (!pool)
         return;
     kg_host_pool_enter(pool);
-    if (!(can_push() && push_blocks(pool, bytes_to_read(host))) && prepare(host))
+    if (!(kg_host_flush_knows_lines() && push_blocks(pool, bytes_to_read(host))) && prepare(host))
         kg_host_pool_run(pool, (int64_t)(host->flush_bytes / LINE), GRAIN, read_lines,
                          host->flush_memory);
     kg_host_pool_leave(pool);
