@@ -280,10 +280,11 @@ static void print_json(const struct bench *bench, const char *const *names)
         kg_json_text(&json, "choice", names[i]);
         if (expect(bench, i) > 0)
             kg_json_number(&json, "expected", expect(bench, i));
+        if (bench->work != WORK_LIST)
+            kg_json_integer(&json, "registers", bench->items[i].forecast.registers);
         if (bench->work == WORK_PREDICT)
             print_forecast(&json, bench, i);
         if (bench->work == WORK_TIME) {
-            kg_json_integer(&json, "registers", bench->items[i].forecast.registers);
             kg_json_begin_array(&json, "seconds");
             for (int race = 0; race < bench->races || race == 0; race++)
                 kg_json_number(&json, NULL, bench->timings[race * bench->count + i].median);

@@ -25,26 +25,26 @@ static void broadcasts(void)
     struct kg_grids grids;
     // As wide as a block: the first dimension of the grid is for rows.
     check_guess(last, "P=262144 D=512 T=f32",
-                "pointwise: threads=256 vector=4 rows=1 stream=0 maxnreg=0 tile=0 last=0 flat=0",
+                "pointwise: threads=128 vector=4 rows=1 stream=0 maxnreg=0 tile=0 last=0 flat=0",
                 &grids);
     CHECK(grids.count == 3 && grids.alignment == 16);
-    CHECK(runs(&grids.grids[2], 131072, 1, 128, 2) && grids.grids[0].blocks[0] == 0);
-    CHECK(runs(&grids.unaligned[1], 131072, 1, 128, 2) && grids.unaligned[2].blocks[0] == 0);
+    CHECK(runs(&grids.grids[2], 262144, 1, 128, 1) && grids.grids[0].blocks[0] == 0);
+    CHECK(runs(&grids.unaligned[1], 262144, 1, 128, 1) && grids.unaligned[2].blocks[0] == 0);
     // Wider: blocks that follow each other lie side by side.
     check_guess(first, "P=512 D=262144 T=f32",
-                "pointwise: threads=256 vector=4 rows=1 stream=0 maxnreg=0 tile=0 last=0 flat=0",
+                "pointwise: threads=128 vector=4 rows=1 stream=0 maxnreg=0 tile=0 last=0 flat=0",
                 &grids);
-    CHECK(runs(&grids.grids[2], 256, 512, 256, 1));
+    CHECK(runs(&grids.grids[2], 512, 512, 128, 1));
     // More rows than a grid's second dimension counts: the third one has levels of them.
     check_guess(last, "P=200000 D=2048 T=f32",
-                "pointwise: threads=256 vector=4 rows=1 stream=0 maxnreg=0 tile=0 last=0 flat=0",
+                "pointwise: threads=128 vector=4 rows=1 stream=0 maxnreg=0 tile=0 last=0 flat=0",
                 &grids);
-    CHECK(runs(&grids.grids[2], 2, 50000, 256, 1) && grids.grids[2].blocks[2] == 4);
+    CHECK(runs(&grids.grids[2], 4, 50000, 128, 1) && grids.grids[2].blocks[2] == 4);
     // More elements than 32 bits count.
     check_guess(first, "P=70001 D=262144 T=f16",
-                "pointwise: threads=256 vector=8 rows=1 stream=0 maxnreg=0 tile=0 last=0 flat=0",
+                "pointwise: threads=128 vector=8 rows=1 stream=0 maxnreg=0 tile=0 last=0 flat=0",
                 &grids);
-    CHECK(runs(&grids.grids[0], 128, 35001, 256, 1) && grids.grids[0].blocks[2] == 2);
+    CHECK(runs(&grids.grids[0], 256, 35001, 128, 1) && grids.grids[0].blocks[2] == 2);
     CHECK(grids.grids[2].blocks[0] == 0);
 }
 
@@ -67,10 +67,10 @@ static void loads(void)
                 "pointwise: threads=256 vector=2 rows=2 stream=0 maxnreg=0", &grids);
     // A thread finds the place of each vector.
     check_guess(rows, "N=512 C=512 W=512 T=f16",
-                "pointwise: threads=256 vector=8 rows=1 stream=0 maxnreg=0 tile=0 last=0 flat=0",
+                "pointwise: threads=128 vector=8 rows=1 stream=0 maxnreg=0 tile=0 last=0 flat=0",
                 &grids);
     check_guess(rows, "N=512 C=512 W=512 T=f32",
-                "pointwise: threads=256 vector=4 rows=1 stream=0 maxnreg=0 tile=0 last=0 flat=0",
+                "pointwise: threads=128 vector=4 rows=1 stream=0 maxnreg=0 tile=0 last=0 flat=0",
                 &grids);
     // Too little for each thread otherwise.
     check_guess(one, "N=100000000 T=f16",

@@ -19,6 +19,9 @@ enum { CLUSTERED = 1 << 20, CLUSTERED_ROW = 1 << 17 };
 // Threads and vectors of each where a cluster reads a row, if that is enough for it.
 enum { CLUSTER_THREADS = 512, CLUSTER_UNROLL = 4 };
 enum { MOST_UNROLL = 16 }; // vectors that a thread loads at once
+// Elements of a vector along columns whose places are kept, too: with eight of 2 bytes, 12 argmaxes
+// drawn by a fresh seed took 1.04 to 1.35 times as long on an H200, 1.14 in the mean.
+enum { MOST_PLACES = 4 };
 
 // One cluster for a row: by as many threads as it takes for each to load all it has at once.
 static void guess_row_cluster(const struct kg_match *match, int64_t most, struct kg_config *config)
@@ -171,7 +174,6 @@ static void guess_plainly(const struct kg_match *match, struct kg_config *config
     const struct kg_device_facts *facts = match->facts;
     struct kg_cuda_reduce_plan plan;
     struct kg_text reason = {0};
-    enum { MOST_PLACES = 4 };
     int widest, together;
     int64_t blocks, parts, units = facts->units > 0 ? facts->units : 1;
     *config =
@@ -183,9 +185,9 @@ static void guess_plainly(const struct kg_match *match, struct kg_config *config
         config->value[VECTOR] = ACCESS / widest;
     while (config->value[VECTOR] > 1 && length % config->value[VECTOR] != 0)
         config->value[VECTOR] /= 2;
-    // Measured on an H100: totals of places want room; rows of two tensors are twice as long.
     while (plan.column && plan.fold.is_argument && config->value[VECTOR] > MOST_PLACES)
         config->value[VECTOR] /= 2;
+    // Measured on an H100: rows of two tensors are twice as long.
     int loaded = !plan.column && together > widest ? 2 * LOADED : LOADED;
     while (config->value[UNROLL] < 8 &&
            2 * config->value[UNROLL] * config->value[VECTOR] * together <= loaded)
@@ -213,9 +215,24 @@ static void guess_plainly(const struct kg_match *match, struct kg_config *config
 // Blocks that share an output and load fewer than four times are over before their loads overlap.
 enum { LEAST_TURNS = 4 };
 
+// The widest vectors of columns that are not wider than an access; of elements that no vector fits,
+// two at a time.
+static int64_t widest_vector(const struct kg_cuda_reduce_plan *plan)
+{
+    int widest, together;
+    int64_t length = kg_cuda_reduce_extent(plan->nest, plan->run, plan->last), vector = ACCESS;
+    kg_cuda_reduce_elements(plan, &widest, &together);
+    while (vector > 1 && (vector * widest > ACCESS || length % vector != 0))
+        vector /= 2;
+    return vector > 1 ? vector : 2;
+}
+
 // Vectors that a thread loads at once, to have so many elements. Of whole vectors of elements that
 // are converted, more than eight take registers from other blocks: of 42 pairs of such configs on
-// an H100, those with 16 took 1.1 times as long in the mean, and 0.8 to 2.2 times.
+// an H100, those with 16 took 1.1 times as long in the mean, and 0.8 to 2.2 times. Only if places
+// are sought in long columns that no wider vectors fit, 16 vectors of two are better: eight took
+// 0.96 to 1.10 times as long in seven argmaxes drawn by that seed, 1.05 in the mean. Where four
+// elements fit, 16 vectors of two lose.
 static int64_t unroll_of(const struct kg_cuda_rule *rule, const struct kg_config *config,
                          int64_t elements)
 {
@@ -225,7 +242,9 @@ static int64_t unroll_of(const struct kg_cuda_rule *rule, const struct kg_config
     kg_cuda_reduce_plan_make(rule->match, config, &plan);
     kg_cuda_reduce_elements(&plan, &widest, &together);
     const bool whole = plan.vector > 1 && kg_cuda_reduce_alignment(&plan) > 0;
-    const int64_t most = whole && widest < COMPUTED_BYTES ? CONVERTED : MOST_UNROLL;
+    const bool seeks = plan.fold.is_argument && widest_vector(&plan) == 2 &&
+                       kg_cuda_reduce_elements_of_output(&plan) >= LEAST_TURNS * MOST_UNROLL;
+    const int64_t most = whole && widest < COMPUTED_BYTES && !seeks ? CONVERTED : MOST_UNROLL;
     return elements / plan.vector < most ? elements / plan.vector : most;
 }
 
@@ -278,16 +297,19 @@ static void try_blocks(struct kg_cuda_rule *rule, const struct kg_config *config
 {
     enum { USUAL = 128, MOST = 512, ELEMENTS = 32 };
     struct kg_config tried = *config;
+    struct kg_cuda_reduce_plan plan;
     int64_t *value = tried.value, least = (vector + 1) / 2;
+    kg_cuda_reduce_plan_make(rule->match, config, &plan);
+    const int64_t most = plan.fold.is_argument && vector > MOST_PLACES ? MOST_PLACES : vector;
     value[THREADS] = USUAL;
-    for (value[VECTOR] = least; value[VECTOR] <= vector; value[VECTOR] *= 2)
+    for (value[VECTOR] = least; value[VECTOR] <= most; value[VECTOR] *= 2)
         if (value[VECTOR] * bytes >= ACCESS / 2)
             try_half(rule, tried, ELEMENTS);
         else
             try_splits(rule, tried, ELEMENTS);
     rule->surely = 0.94;
     for (value[THREADS] = USUAL; value[THREADS] <= MOST; value[THREADS] *= 2)
-        for (value[VECTOR] = vector; value[VECTOR] >= least; value[VECTOR] /= 2) {
+        for (value[VECTOR] = most; value[VECTOR] >= least; value[VECTOR] /= 2) {
             try_splits(rule, tried, ELEMENTS);
             try_splits(rule, tried, 2 * ELEMENTS);
         }
@@ -346,18 +368,6 @@ static void consider_all(const struct kg_match *match, int64_t vector, struct kg
             }
     if (rule.seconds > 0 && rule.seconds < surely * now)
         *config = rule.best;
-}
-
-// The widest vectors of columns that are not wider than an access; of elements that no vector fits,
-// two at a time.
-static int64_t widest_vector(const struct kg_cuda_reduce_plan *plan)
-{
-    int widest, together;
-    int64_t length = kg_cuda_reduce_extent(plan->nest, plan->run, plan->last), vector = ACCESS;
-    kg_cuda_reduce_elements(plan, &widest, &together);
-    while (vector > 1 && (vector * widest > ACCESS || length % vector != 0))
-        vector /= 2;
-    return vector > 1 ? vector : 2;
 }
 
 void kg_cuda_reduce_guess(const struct kg_match *match, struct kg_config *config)
