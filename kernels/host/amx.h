@@ -57,4 +57,18 @@ KG_INLINE bool kg_tiles_ask(void)
 #endif
 #endif
 
+#if defined(KG_TILE_LOAD)
+// May this process use tile instructions?
+static bool kg_tiles_allowed(void)
+{
+    static int known; // 0: permission was not requested yet
+    int answer = __atomic_load_n(&known, __ATOMIC_RELAXED);
+    if (answer == 0) {
+        answer = kg_tiles_ask() ? 1 : -1;
+        __atomic_store_n(&known, answer, __ATOMIC_RELAXED);
+    }
+    return answer > 0;
+}
+#endif
+
 #endif

@@ -60,7 +60,7 @@ static bool takes_pairs(const struct kg_host_call *call, struct extents size)
     struct view a, b;
     return size.m >= LEAST_ROWS && size.n >= LEAST_ROWS && size.k >= LEAST_K &&
            a_direct(call, 0, &a) && b_direct(call, 0, &b) && has_halves(&a) && has_halves(&b) &&
-           pairs_allowed();
+           kg_tiles_allowed();
 #endif
 }
 
@@ -98,6 +98,17 @@ KG_INLINE int64_t scaled_elements(int64_t rows, int64_t columns, int64_t depth)
 }
 #endif
 
+// Are there rows enough for tile instructions to multiply them with columns that are quantised?
+static bool takes_tiles(struct extents size)
+{
+#if KG_SCALED_TILES
+    return size.m > KG_SCALED_ROWS && kg_tiles_allowed();
+#else
+    (void)size;
+    return false;
+#endif
+}
+
 // A few rows against many columns are read in place. Otherwise B gives the columns, because outputs
 // are contiguous along n.
 static void choose_path(const struct kg_host_call *call, struct plan *p)
@@ -107,6 +118,7 @@ static void choose_path(const struct kg_host_call *call, struct plan *p)
     p->shorts = takes_shorts(size);
     p->scaled = !p->pairs && takes_scaled(size);
     p->lines = p->scaled && KG_SCALED_LINES;
+    p->tiles = p->scaled && takes_tiles(size);
     if (p->pairs || p->shorts || p->scaled) {
         p->rows = &operand_a;
         p->columns = &operand_b;
@@ -228,6 +240,17 @@ static struct plan make_plan(const struct kg_host_call *call)
     return p;
 }
 
+// Of these, what quantised columns need.
+static int64_t scaled_workspace(const struct plan *p, int64_t columns)
+{
+#if KG_SCALED_TILES
+    int64_t begin[KG_TILE_AREAS];
+    if (p->tiles)
+        return divide_workspace(p->tile_rows, columns, p->block_k, begin);
+#endif
+    return p->scaled ? scaled_elements(p->row_count, columns, p->block_k) : 0;
+}
+
 // Elements of one thread's workspace; with a job, also sets its pointers.
 static int64_t lay_out(const struct plan *p, struct job *job, char *scratch)
 {
@@ -252,7 +275,7 @@ static int64_t lay_out(const struct plan *p, struct job *job, char *scratch)
         : blocks   ? p->tile_rows * columns
         : p->pairs ? p->block_rows * columns
                    : 0,
-        p->scaled ? scaled_elements(p->row_count, columns, p->block_k) : 0,
+        scaled_workspace(p, columns),
     };
     KG_REAL **place[PARTS] = {NULL};
     int64_t used = 0;
@@ -336,6 +359,10 @@ static void run_item(struct job *job, int64_t item)
 #if KG_SCALED_LINES
         run_lines(job, row, rows, column, columns);
 #else
+#if KG_SCALED_TILES
+        if (p->tiles && run_scaled_tiles(job, row, rows, column, columns))
+            return;
+#endif
         if (p->row_count <= KG_SCALED_ROWS)
             run_scaled(job, row, rows, column, columns);
         else
@@ -387,8 +414,8 @@ void KG_ENTRY(run)(const struct kg_host_call *call, int phase, int64_t begin, in
     const struct plan p = make_plan(call);
     struct job job = {.call = call, .plan = &p};
     lay_out(&p, &job, call->scratch);
-#if KG_PAIR_PATH
-    if (p.pairs && phase == 0)
+#if KG_PAIR_PATH || KG_SCALED_TILES
+    if ((p.pairs || p.tiles) && phase == 0)
         kg_tiles_begin();
 #endif
     for (int64_t item = begin; item < end; item++)
@@ -396,8 +423,8 @@ void KG_ENTRY(run)(const struct kg_host_call *call, int phase, int64_t begin, in
             run_item(&job, item);
         else
             add_slabs(call, &p, item);
-#if KG_PAIR_PATH
-    if (p.pairs && phase == 0)
+#if KG_PAIR_PATH || KG_SCALED_TILES
+    if ((p.pairs || p.tiles) && phase == 0)
         kg_tiles_end();
 #endif
 }

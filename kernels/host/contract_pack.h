@@ -32,6 +32,7 @@ struct plan {
     bool few;     // uses contract_few.h
     bool scaled;  // uses contract_scaled.h or, for more rows, contract_scaled_panels.h
     bool lines;   // of these, contract_scaled_lines.h; if none, contract_panels.h
+    bool tiles;   // and contract_scaled_tiles.h
     bool swapped; // rows are B and columns A: tiles are transposed before the epilogue
     bool stream;  // adjacent columns are contiguous in memory
     const struct operand *rows, *columns;

@@ -115,18 +115,6 @@ KG_APART void multiply_pairs(int64_t steps, const uint32_t *a, const uint32_t *b
     KG_TILE_STORE(3, sums + DOWN + 16, LINE);
 }
 
-// May this process use tile instructions?
-static bool pairs_allowed(void)
-{
-    static int known; // 0: permission was not requested yet
-    int answer = __atomic_load_n(&known, __ATOMIC_RELAXED);
-    if (answer == 0) {
-        answer = kg_tiles_ask() ? 1 : -1;
-        __atomic_store_n(&known, answer, __ATOMIC_RELAXED);
-    }
-    return answer > 0;
-}
-
 // Multiplies packed panels; a panel of columns stays in the cache while all rows use it. `first`,
 // `last`: of the blocks of k.
 static void run_pair_block(const struct job *job, const struct block *b)

@@ -10,15 +10,19 @@
 // float, 2^(23 - shift) + element, and the difference to 2^(23 - shift) + zero is exact. What is
 // computed stays in that order, vector j having the columns KG_PARTS i + j, until it is stored.
 
-// Whether contract_scaled_dots.h is there: a table of 32 entries has all differences to a zero. It
-// is one for all columns if the zero is a number.
+// Whether bf16 numbers are all that is multiplied: a table of 32 entries has all differences to a
+// zero. It is one for all columns if the zero is a number.
 #define KG_WHOLE_PANELS (KG_SCALED_PACKED && KG_GROUP % 64 == 0)
 #define KG_SCALED_FIXED (KG_SCALED_LEAST_ZERO == KG_SCALED_GREATEST_ZERO)
-#if KG_SCALED_BITS == 4 && KG_SCALED_TERMS > 0 && KG_LANES == 16 && KG_GROUP % 2 == 0 &&           \
+#define KG_SCALED_TABLE                                                                            \
+    (KG_SCALED_BITS == 4 && KG_SCALED_TERMS > 0 && KG_LANES == 16 &&                               \
+     KG_SCALED_GREATEST_ZERO - (KG_SCALED_LEAST_ZERO) <= 16 && KG_SCALED_GREATEST_ZERO < 100 &&    \
+     KG_SCALED_LEAST_ZERO > -100)
+
+// Whether contract_scaled_dots.h is there.
+#if KG_SCALED_TABLE && KG_GROUP % 2 == 0 &&                                                        \
     (!KG_SCALED_ROUNDS || (KG_SCALED_ROUNDS == KG_BF16 && KG_WHOLE_PANELS)) &&                     \
-    defined(__AVX512BF16__) && defined(__AVX512BW__) &&                                            \
-    KG_SCALED_GREATEST_ZERO - (KG_SCALED_LEAST_ZERO) <= 16 && KG_SCALED_GREATEST_ZERO < 100 &&     \
-    KG_SCALED_LEAST_ZERO > -100
+    defined(__AVX512BF16__) && defined(__AVX512BW__)
 #define KG_SCALED_DOTS 1
 #else
 #define KG_SCALED_DOTS 0
@@ -29,6 +33,20 @@
 #define KG_PANEL_DOTS 1
 #else
 #define KG_PANEL_DOTS 0
+#endif
+
+// Differences of bytes to a zero are 256 at most, which bf16 has exactly.
+#define KG_SCALED_BYTES                                                                            \
+    (KG_SCALED_BITS == 8 && KG_SCALED_TERMS > 0 && KG_LANES == 16 &&                               \
+     KG_SCALED_LEAST_ZERO >= (KG_SCALED_SIGNED ? -129 : -1) &&                                     \
+     KG_SCALED_GREATEST_ZERO <= (KG_SCALED_SIGNED ? 128 : 256))
+
+// Whether contract_scaled_tiles.h is there.
+#if (KG_SCALED_TABLE || KG_SCALED_BYTES) && KG_TILES && !KG_SCALED_LINES && !KG_SCALED_ROUNDS &&   \
+    defined(KG_TILE_DOT_BF16)
+#define KG_SCALED_TILES 1
+#else
+#define KG_SCALED_TILES 0
 #endif
 
 typedef uint32_t word_vector __attribute__((vector_size(4 * KG_LANES), may_alias));

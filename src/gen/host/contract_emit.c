@@ -273,7 +273,9 @@ bool kg_contract_emit(const struct kg_contract *contract, const struct kg_device
     enum kg_contract_layout layout = kg_contract_scaled(contract, &scaled);
     emit_defines(&writer, facts, config, entry);
     kg_contract_define_scaled(&writer, layout, &scaled);
-    if (pairs)
+    const bool tiles = kg_contract_tiles(contract, facts, layout, &scaled);
+    kg_emit_line(source, 0, "#define KG_TILES %d\n", tiles);
+    if (pairs || tiles)
         kg_text_add(source, kg_skeleton_find("host/amx.h"));
     kg_text_add(source, kg_skeleton_find("host/contract_names.h"));
     kg_text_add(source, kg_skeleton_find("host/contract.h"));
@@ -305,6 +307,8 @@ bool kg_contract_emit(const struct kg_contract *contract, const struct kg_device
     if (layout == KG_CONTRACT_ALONG_N || layout == KG_CONTRACT_PANELS) {
         kg_text_add(source, kg_skeleton_find("host/contract_scaled.h"));
         kg_text_add(source, kg_skeleton_find("host/contract_scaled_panels.h"));
+        if (tiles)
+            kg_text_add(source, kg_skeleton_find("host/contract_scaled_tiles.h"));
     } else if (layout == KG_CONTRACT_ALONG_K) {
         kg_text_add(source, kg_skeleton_find("host/contract_scaled_lines.h"));
     }

@@ -81,6 +81,12 @@ enum kg_contract_layout kg_contract_scaled(const struct kg_contract *contract,
 // Cycles that a product of `rows` by so many of these elements is expected to take, where vectors
 // have `lanes` floats and a core does `peak` operations per cycle.
 double kg_contract_scaled_cycles(double rows, double elements, double lanes, double peak);
+// From how many rows on, and whether at all, kernels/host/contract_scaled_tiles.h multiplies them
+// by such elements; the same cycles there.
+enum { KG_CONTRACT_TILE_ROWS = 9 };
+double kg_contract_tile_cycles(const struct kg_contract *contract, double rows, double elements);
+bool kg_contract_tiles(const struct kg_contract *contract, const struct kg_device_facts *facts,
+                       enum kg_contract_layout layout, const struct kg_scaled_operand *scaled);
 // What these files are told about B, and the functions that they have from its formula.
 void kg_contract_define_scaled(const struct kg_contract_writer *writer,
                                enum kg_contract_layout layout,

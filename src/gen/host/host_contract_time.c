@@ -112,7 +112,10 @@ double kg_host_expect_contract(const struct kg_match *match, const struct kg_con
     bool dots = !scaled && !shorts && few <= columns / 2 && k >= 4 * lanes;
     double tall = ceil(m / rows) * rows, wide = ceil(n / columns) * columns;
     double depth = (double)config->value[KG_CONTRACT_DEPTH];
-    if (scaled) {
+    if (scaled && m >= KG_CONTRACT_TILE_ROWS &&
+        kg_contract_tiles(contract, facts, layout, &operand)) {
+        work.cycles = batch * kg_contract_tile_cycles(contract, m, n * k);
+    } else if (scaled) {
         work.cycles = batch * kg_contract_scaled_cycles(m, n * k, lanes, peak);
     } else if (dots) {
         work.cycles = batch * fmax(m, n) * few * (k / peak * 2 + 4);

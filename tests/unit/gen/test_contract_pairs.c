@@ -25,6 +25,33 @@ static const char *const shapes[] = {
     "M=1 N=90 K=130",   "M=5 N=3 K=200",    "M=31 N=64 K=64",   NULL,
 };
 
+// Columns of integers with scales: zeros that differ, one that is a number, signs, offsets,
+// packed panels, bytes; rows along k and along m, and computed ones; runs of k that end within a
+// square of 32 steps, of an odd number of steps, and that have several.
+static const char zeros[] =
+    "op zeros(x: T[M, K], w: u4[K, N], s: T[ceil(K/G), N], z: u4[ceil(K/G), N]) -> (y: T[M, N])\n"
+    "param G = 48\nwhere T in f16 bf16\n"
+    "{ y[m, n] = sum(k) x[m, k] * ((w[k, n] - z[k/G, n]) * s[k/G, n]) }";
+static const char offsets[] = "op offsets(x: T[K, M], w: i4[K, N], s: T[ceil(K/17), N], o: "
+                              "T[ceil(K/17), N]) -> (y: T[M, N])\n"
+                              "where T in f16 bf16\n"
+                              "{ y[m, n] = sum(k) x[k, m] * (w[k, n] * s[k/17, n] - o[k/17, n]) }";
+static const char panels[] =
+    "op panels(x: T[B, M, K], w: packed u4[B, K, N], s: T[B, ceil(K/G), N], b: T[N]) -> (y: T[B, "
+    "M, N])\n"
+    "param G = 128\nwhere T in f16 bf16\n"
+    "{ p[b, m, n] = sum(k) relu(x[b, m, k]) * ((w[b, k, n] - 8) * s[b, k/G, n])\n"
+    "  y[b, m, n] = relu(p[b, m, n] + b[n]) }";
+static const char byte_weights[] =
+    "op bytes(x: T[M, K], w: i8[K, N], s: T[N], z: i8[ceil(K/40), N]) -> (y: T[M, N])\n"
+    "where T in f16 bf16\n"
+    "{ y[m, n] = sum(k) x[m, k] * ((w[k, n] - z[k/40, n]) * s[n]) }";
+static const char *const quantised_shapes[] = {
+    "M=9 N=200 K=64", "M=33 N=265 K=400",  "M=47 N=129 K=97",
+    "M=17 N=70 K=33", "M=50 N=130 K=1100", "M=16 N=301 K=1",
+    "M=12 N=90 K=0",  "M=8 N=129 K=100",   NULL,
+};
+
 static char folder[] = "/tmp/test-contract-pairs-XXXXXX";
 
 // A compiler that includes amx.h first and does not optimise much: vectors as wide as this
@@ -109,11 +136,56 @@ static void test_tiles(void)
     kg_device_close(device);
 }
 
+static void test_quantised(void)
+{
+    open_host("x86-64 avx512f amx_tile amx_bf16", "-DKG_ALLOWED", 2);
+    CHECK(source_has(zeros, "T=f16", "#define KG_TILES 1"));
+    CHECK(source_has(panels, "B=1 T=f16", "#define KG_TILES 1"));
+    CHECK(!source_has(nn, "T=bf16", "#define KG_TILES 1"));
+    check(zeros, "T=f16", 1, quantised_shapes);
+    check(zeros, "T=bf16", 1, quantised_shapes);
+    check(offsets, "T=f16", 1, quantised_shapes);
+    check(byte_weights, "T=f16", 1, quantised_shapes);
+    check(panels, "B=2 T=bf16", 1, quantised_shapes);
+    kg_device_close(device);
+    open_host("x86-64 avx512f avx2 avx fma f16c", "-DKG_NO_TILES", 2);
+    CHECK(source_has(zeros, "T=f16", "#define KG_TILES 0"));
+    kg_device_close(device);
+}
+
+// Rows of denormal numbers, which tile instructions take for zero, and scales that make up for it.
+static void test_tiny_rows(void)
+{
+    struct made made = make(zeros, "M=20 N=130 K=70 T=bf16");
+    struct memory memory = {.workspace = NULL};
+    struct kg_expected expected[KG_MAX_TENSORS];
+    open_host("x86-64 avx512f amx_tile amx_bf16", "-DKG_ALLOWED", 2);
+    struct kg_built *built = build(made.problem, NULL, 1);
+    allocate(made.problem, &memory);
+    memory.workspace = aligned_alloc(64, kg_built_workspace(built, made.problem) / 64 * 64 + 64);
+    for (size_t i = 0; i < elements_of(made.problem, 0); i++)
+        kg_dtype_store(KG_BF16, memory.tensors[0], i, ldexp(draw(), -128));
+    for (size_t i = 0; i < elements_of(made.problem, 2); i++)
+        kg_dtype_store(KG_BF16, memory.tensors[2], i, ldexp(draw(), 120));
+    CHECK_STATUS(kg_built_run(built, made.problem, memory.tensors, memory.workspace, NULL, &error),
+                 KG_OK, &error);
+    CHECK_STATUS(kg_reference_run(made.problem, (const void *const *)memory.tensors, 1, NULL,
+                                  expected, &error),
+                 KG_OK, &error);
+    CHECK(wrong_elements(made.problem, &memory, expected) == 0);
+    kg_expected_free(expected, made.problem->op->output_count);
+    release(made.problem, &memory);
+    kg_built_free(built);
+    kg_device_close(device);
+    unmake(&made);
+}
+
 // A system that does not let the process use tiles.
 static void test_refused(void)
 {
     open_host("x86-64 avx512f amx_tile amx_bf16", "-DKG_REFUSED", 2);
     check(nn, "T=bf16", 1, shapes);
+    check(zeros, "T=f16", 1, quantised_shapes);
     kg_device_close(device);
 }
 
@@ -142,12 +214,12 @@ static void test_threads(void)
 }
 
 // Denormals, infinities and the rest: the whole gate.
-static void test_gate(void)
+static void pass_gate(const char *text, const char *sizes)
 {
     struct kg_session session = {0};
     struct kg_plan *plan = NULL;
     struct kg_verdict verdict = {0};
-    struct made made = make(nn, "M=128 N=128 K=256 T=bf16");
+    struct made made = make(text, sizes);
     open_host("x86-64 avx512f amx_tile amx_bf16", "-DKG_ALLOWED", 2);
     CHECK_STATUS(kg_store_open(folder, &session.store, NULL, &error), KG_OK, &error);
     struct kg_request request = {.session = &session, .problem = made.problem, .device = device};
@@ -167,9 +239,13 @@ int main(void)
     make_compiler();
     test_wide_vectors();
     test_tiles();
+    test_quantised();
+    test_tiny_rows();
     test_refused();
     test_threads();
-    test_gate();
+    pass_gate(nn, "M=128 N=128 K=256 T=bf16");
+    pass_gate(zeros, "M=40 N=128 K=256 T=f16");
+    pass_gate(zeros, "M=40 N=128 K=256 T=bf16");
     folder_remove(folder);
     printf("%d checks, %d failed\n", test_checks, test_failures);
     return test_failures != 0;

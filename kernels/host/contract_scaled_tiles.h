@@ -1,0 +1,511 @@
+// The path for more rows against columns of integers with scales (contract_strips.h), where the
+// processor multiplies tiles of pairs of bf16 (amx.h). Differences to the zero are bf16 numbers,
+// and a row is the sum of KG_SCALED_TERMS of these, so that all products are exact. They are added
+// up in tile registers for the k with the same scales, a *run*; then sums are scaled and added to
+// those of other runs. Columns stay in the order of strips until they are stored.
+//
+// A *square* is what a tile register holds: 16 rows of 16 words, each of which has two steps of k.
+#if KG_SCALED_TILES
+typedef uint16_t tile_halves __attribute__((vector_size(64), may_alias));
+
+enum {
+    KG_SQUARE_SIDE = 16,
+    KG_SQUARE = KG_SQUARE_SIDE * KG_SQUARE_SIDE, // words
+    KG_SQUARE_DEPTH = 2 * KG_SQUARE_SIDE,        // steps of k
+    KG_DIFFERENCES = 32,                         // entries of the table
+};
+
+// A block of k, and the workspace of an item.
+struct tiles {
+    int64_t rows, squares; // of rows of the item; of k, all runs
+    int64_t k0, kn;        // the block
+    KG_REAL *values;       // zeros, scales and offsets of all columns, run after run
+    uint32_t *left;        // squares of rows: of a step those of all terms side by side
+    KG_REAL *totals;       // sums of the rows of a run, if there are offsets
+    uint32_t *right;       // squares of a strip, part after part
+    KG_REAL *sums;         // of four squares
+    uint16_t *differences; // the table
+    KG_REAL *panel;        // a panel of rows that is computed
+};
+
+// Squares along a block of k, and runs, at most.
+KG_INLINE int64_t most_runs(int64_t depth)
+{
+    return KG_GROUP > 0 ? depth / (KG_GROUP > 0 ? KG_GROUP : 1) + 2 : 1;
+}
+
+KG_INLINE int64_t most_squares(int64_t depth)
+{
+    return depth / KG_SQUARE_DEPTH + most_runs(depth);
+}
+
+enum { KG_TILE_AREAS = 7 };
+
+// Where the areas of the workspace begin, and how many elements there are.
+static int64_t divide_workspace(int64_t rows, int64_t columns, int64_t depth,
+                                int64_t begin[KG_TILE_AREAS])
+{
+    const int64_t wide = ceiling(columns, KG_STRIP) * KG_STRIP, squares = most_squares(depth);
+    const int64_t high = ceiling(rows, KG_SQUARE_SIDE) * KG_SQUARE_SIDE;
+    const int64_t size[KG_TILE_AREAS] = {
+        3 * wide * (1 + most_runs(depth)),
+        high * squares * KG_SQUARE_SIDE * KG_SCALED_TERMS,
+        high * most_runs(depth),
+        squares * KG_PARTS * KG_SQUARE,
+        4 * KG_SQUARE,
+        KG_DIFFERENCES,
+        KG_SQUARE_SIDE * (depth + 2),
+    };
+    int64_t used = 0;
+    for (int i = 0; i < KG_TILE_AREAS; i++) {
+        begin[i] = used;
+        used += ceiling(size[i], 64) * 64;
+    }
+    return used;
+}
+
+static struct tiles open_tiles(const struct job *job, int64_t rows, int64_t columns)
+{
+    int64_t begin[KG_TILE_AREAS];
+    KG_REAL *scratch = job->scaled;
+    divide_workspace(rows, columns, job->plan->block_k, begin);
+    return (struct tiles){
+        .rows = rows,
+        .values = scratch + 3 * ceiling(columns, KG_STRIP) * KG_STRIP, // behind those of strips
+        .left = (uint32_t *)(scratch + begin[1]),
+        .totals = scratch + begin[2],
+        .right = (uint32_t *)(scratch + begin[3]),
+        .sums = scratch + begin[4],
+        .differences = (uint16_t *)(scratch + begin[5]),
+        .panel = scratch + begin[6],
+    };
+}
+
+#if KG_SCALED_BITS == 4
+// Entry i is the difference that is i modulo 32 or, where the zero is a number, that of element
+// i modulo 16.
+static void make_differences(uint16_t *table)
+{
+    const int bias = KG_SCALED_SIGNED ? 8 : 0, first = -(KG_SCALED_GREATEST_ZERO + bias);
+    for (int i = 0; i < KG_DIFFERENCES; i++) {
+        const int element = KG_SCALED_SIGNED ? ((i & 15) ^ 8) - 8 : i & 15;
+        const int value =
+            KG_SCALED_FIXED ? element - KG_SCALED_LEAST_ZERO : first + ((i - first) & 31);
+        table[i] = (uint16_t)(kg_bits_f32((float)value) >> 16);
+    }
+}
+#else
+static void make_differences(uint16_t *table)
+{
+    (void)table; // bytes are converted
+}
+#endif
+
+// ---- Rows ----
+
+// Sixteen rows of the matrix, and up to 32 steps of k of each.
+struct row_steps {
+    vector of[KG_SQUARE_SIDE][2];
+};
+
+// Rows that lie in memory along k, from `view` on; steps that are not there are zero.
+KG_INLINE void read_rows(const bool halves, struct view view, int64_t rows, int64_t deep,
+                         struct row_steps *to)
+{
+    for (int64_t r = 0; r < rows; r++) {
+        const int64_t at = r * view.x;
+        if (deep == KG_SQUARE_DEPTH) {
+            to->of[r][0] = elements(halves, view.data, at);
+            to->of[r][1] = elements(halves, view.data, at + KG_SQUARE_SIDE);
+            continue;
+        }
+        KG_REAL line[KG_SQUARE_DEPTH] = {0};
+        for (int64_t k = 0; k < deep; k++)
+            line[k] = element(halves, view.data, at + k);
+        for (int h = 0; h < 2; h++)
+            to->of[r][h] = *(const loose_vector *)(line + h * KG_SQUARE_SIDE);
+    }
+}
+
+// Rows of a panel, which has the 16 rows of each step side by side.
+KG_INLINE void turn_rows(const KG_REAL *panel, int64_t deep, struct row_steps *to)
+{
+    for (int h = 0; h < 2; h++) {
+        vector square[KG_SQUARE_SIDE];
+        for (int k = 0; k < KG_SQUARE_SIDE; k++) {
+            const int64_t at = h * KG_SQUARE_SIDE + k;
+            square[k] = (vector){0};
+            if (at < deep)
+                square[k] = *(const loose_vector *)(panel + at * KG_SQUARE_SIDE);
+        }
+        transpose(square);
+        for (int r = 0; r < KG_SQUARE_SIDE; r++)
+            to->of[r][h] = square[transposed_row(r)];
+    }
+}
+
+#define KG_UPPER_HALVES                                                                            \
+    KG_LIST(1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31, 33, 35, 37, 39, 41, 43, 45, \
+            47, 49, 51, 53, 55, 57, 59, 61, 63)
+
+// Puts the terms of 16 rows into a square each. True if a number is so small that results might be
+// denormal, which tile instructions take for zero.
+KG_INLINE bool put_squares(const struct row_steps *from, uint32_t *to)
+{
+    word_vector small = {0};
+    for (int r = 0; r < KG_SQUARE_SIDE; r++) {
+        vector rest[2] = {from->of[r][0], from->of[r][1]};
+        for (int h = 0; h < 2; h++) {
+            const word_vector size = (word_vector)rest[h] & 0x7fffffff;
+            small |= (word_vector)(size - 1 < 0x0d7fffff); // 2^-100 is 0x0d800000
+        }
+        for (int t = 0; t < KG_SCALED_TERMS; t++) {
+            const word_vector low = (word_vector)rest[0] & 0xffff0000,
+                              high = (word_vector)rest[1] & 0xffff0000;
+            *(tile_halves *)(to + t * KG_SQUARE + r * KG_SQUARE_SIDE) =
+                KG_SHUFFLE((tile_halves)low, (tile_halves)high, KG_UPPER_HALVES);
+            rest[0] -= (vector)low;
+            rest[1] -= (vector)high;
+        }
+    }
+    uint32_t any = 0;
+    for (int lane = 0; lane < KG_LANES; lane++)
+        any |= small[lane];
+    return any != 0;
+}
+#undef KG_UPPER_HALVES
+
+// Packs up to 16 rows; the others are zero.
+KG_APART bool pack_squares(const struct job *job, const struct tiles *tiles, int64_t row,
+                           int64_t rows, uint32_t *to, KG_REAL *totals)
+{
+    struct view view = {0};
+    const struct operand *operand = job->plan->rows;
+    const bool along = operand->direct(job->call, job->batch, &view) && view.k == 1;
+    bool is_small = false;
+    if (!along)
+        pack(job, operand, row, rows, tiles->k0, tiles->kn, KG_SQUARE_SIDE, tiles->panel);
+    for (int64_t k = 0, end; k < tiles->kn; k = end, totals += tiles->rows) {
+        vector total[KG_SQUARE_SIDE] = {{0}};
+        end = scales_end(tiles->k0, k, tiles->kn);
+        for (int64_t at = k; at < end; at += KG_SQUARE_DEPTH) {
+            const int64_t deep = least(KG_SQUARE_DEPTH, end - at);
+            struct row_steps steps = {0};
+            const struct view part = along ? moved(view, row, tiles->k0 + at) : view;
+            if (!along)
+                turn_rows(tiles->panel + at * KG_SQUARE_SIDE, deep, &steps);
+            else if (has_halves(&part))
+                read_rows(true, part, rows, deep, &steps);
+            else
+                read_rows(false, part, rows, deep, &steps);
+            is_small |= put_squares(&steps, to);
+            for (int r = 0; KG_SCALED_OFFSET && r < KG_SQUARE_SIDE; r++)
+                total[r] += steps.of[r][0] + steps.of[r][1];
+            to += KG_SCALED_TERMS * KG_SQUARE;
+        }
+        for (int64_t r = 0; KG_SCALED_OFFSET && r < rows; r++)
+            for (int lane = 0; lane < KG_LANES; lane++)
+                totals[r] = lane ? totals[r] + total[r][lane] : total[r][0];
+    }
+    return is_small;
+}
+
+// ---- Columns ----
+
+// Zeros of a strip, as differences to them are made.
+struct strip_zeros {
+#if KG_SCALED_BITS == 4
+    tile_halves table;
+    word_vector of[KG_PARTS]; // in both halves of a word
+#else
+    vector of[KG_PARTS];
+#endif
+};
+
+#if KG_SCALED_BITS == 4
+KG_INLINE struct strip_zeros read_zeros(const struct strip_values *values, const uint16_t *table)
+{
+    typedef int32_t numbers __attribute__((vector_size(4 * KG_LANES)));
+    struct strip_zeros zeros = {.table = *(const tile_halves *)table};
+    for (int j = 0; j < KG_PARTS; j++) {
+        const word_vector zero =
+            (word_vector) __builtin_convertvector(values->zeros[j] - part_exponent(j), numbers);
+        zeros.of[j] = (zero & 31) | (zero & 31) << 16;
+    }
+    return zeros;
+}
+
+// The entries whose numbers are the lower five bits of each half.
+KG_INLINE tile_halves look_up(tile_halves table, word_vector numbers)
+{
+    tile_halves found;
+#if defined(__AVX512BW__)
+    __asm__("vpermw %1, %2, %0" : "=v"(found) : "vm"(table), "v"(numbers));
+#else
+    const tile_halves number = (tile_halves)numbers & (KG_DIFFERENCES - 1);
+    for (int i = 0; i < 32; i++)
+        found[i] = table[number[i]];
+#endif
+    return found;
+}
+
+// Two steps of k of a strip, a row of a square for each part. `apart`: words between parts.
+KG_INLINE void put_pair(word_vector one, word_vector two, const struct strip_zeros *zeros,
+                        uint32_t *to, int64_t apart)
+{
+    const word_vector low = (one & 0xffff) | two << 16, high = one >> 16 | (two & ~0xffffu);
+    for (int j = 0; j < KG_PARTS; j++) {
+        word_vector number = (j < 4 ? low : high) >> (j % 4 * KG_SCALED_BITS);
+        if (!KG_SCALED_FIXED)
+            number = (((number & 0x000f000f) ^ (KG_SCALED_SIGNED ? 0x00080008 : 0)) | 0x00200020) -
+                     zeros->of[j];
+        *(tile_halves *)(to + j * apart) = look_up(zeros->table, number);
+    }
+}
+#else
+KG_INLINE struct strip_zeros read_zeros(const struct strip_values *values, const uint16_t *table)
+{
+    struct strip_zeros zeros;
+    (void)table;
+    for (int j = 0; j < KG_PARTS; j++)
+        zeros.of[j] = values->zeros[j];
+    return zeros;
+}
+
+KG_INLINE void put_pair(word_vector one, word_vector two, const struct strip_zeros *zeros,
+                        uint32_t *to, int64_t apart)
+{
+    for (int j = 0; j < KG_PARTS; j++) {
+        const vector first = parts_of(one, one >> KG_UPPER_SHIFT, j) - zeros->of[j],
+                     second = parts_of(two, two >> KG_UPPER_SHIFT, j) - zeros->of[j];
+        *(word_vector *)(to + j * apart) =
+            (word_vector)first >> 16 | ((word_vector)second & 0xffff0000);
+    }
+}
+#endif
+
+// `ahead`: from each line to one that is wanted soon, in elements.
+KG_INLINE void put_steps(const bool crooked, int64_t kn, const uint8_t *data, int64_t at,
+                         int64_t step, int64_t ahead, const struct strip_zeros *zeros, uint32_t *to,
+                         int64_t apart)
+{
+    for (int64_t k = 0; k < kn; k += 2, at += 2 * step, to += KG_SQUARE_SIDE) {
+        const word_vector one = strip_words(crooked, data, at);
+        const word_vector two = k + 1 < kn ? strip_words(crooked, data, at + step) : one;
+        fetch_ahead(data + byte_of(at + ahead));
+        fetch_ahead(data + byte_of(at + ahead + step));
+        put_pair(one, two, zeros, to, apart);
+    }
+}
+
+// Run [k, end) of strip `i`. Rows are zero where there is no step, so that columns may be anything
+// that is finite.
+KG_APART void put_run(const struct strips *s, int64_t i, int64_t k, int64_t end,
+                      const struct tiles *tiles, uint32_t *to)
+{
+    const struct strip_values values = values_of(s, i);
+    const struct strip_zeros zeros = read_zeros(&values, tiles->differences);
+    const int64_t apart = tiles->squares * KG_SQUARE;
+    const int64_t pairs = ceiling(end - k, 2),
+                  filled = ceiling(end - k, KG_SQUARE_DEPTH) * KG_SQUARE_SIDE;
+    for (int j = 0; j < KG_PARTS; j++)
+        memset(to + j * apart + pairs * KG_SQUARE_SIDE, 0,
+               (size_t)((filled - pairs) * KG_SQUARE_SIDE) * sizeof *to);
+    const bool in_place = i < strips_in_place(s);
+    const int64_t first = s->first + k * s->k + i * KG_STRIP;
+    // The next strip is multiplied later: memory has the time of a strip. Or that of the next
+    // block.
+    const int64_t ahead = i + 1 < s->count ? KG_STRIP : tiles->kn * s->k - i * KG_STRIP;
+    if (in_place && s->crooked)
+        put_steps(true, end - k, s->data, first, s->k, ahead, &zeros, to, apart);
+    else if (in_place)
+        put_steps(false, end - k, s->data, first, s->k, ahead, &zeros, to, apart);
+    for (int64_t some; !in_place && k < end; k += some, to += KG_CHUNK / 2 * KG_SQUARE_SIDE) {
+        uint8_t copy[KG_CHUNK * KG_STRIP_BYTES];
+        some = least(KG_CHUNK, end - k);
+        copy_steps(s, i, k, some, copy);
+        put_steps(false, some, copy, 0, KG_STRIP, 0, &zeros, to, apart);
+    }
+}
+
+// ---- Products ----
+
+// Sums of a run: of one or two squares of rows, `down` words apart, by two of columns, `across`
+// words apart.
+KG_INLINE void multiply_squares(const bool two, int64_t steps, const uint32_t *left, int64_t down,
+                                const uint32_t *right, int64_t across, KG_REAL *sums)
+{
+    enum { LINE = 4 * KG_SQUARE_SIDE };
+    KG_TILE_ZERO(0);
+    KG_TILE_ZERO(1);
+    if (two) {
+        KG_TILE_ZERO(2);
+        KG_TILE_ZERO(3);
+    }
+    for (int64_t step = 0; step < steps; step++, right += KG_SQUARE) {
+        KG_TILE_LOAD(6, right, LINE);
+        KG_TILE_LOAD(7, right + across, LINE);
+        for (int t = 0; t < KG_SCALED_TERMS; t++, left += KG_SQUARE) {
+            KG_TILE_LOAD(4, left, LINE);
+            KG_TILE_DOT_BF16(0, 4, 6);
+            KG_TILE_DOT_BF16(1, 4, 7);
+            if (two) {
+                KG_TILE_LOAD(5, left + down, LINE);
+                KG_TILE_DOT_BF16(2, 5, 6);
+                KG_TILE_DOT_BF16(3, 5, 7);
+            }
+        }
+    }
+    KG_TILE_STORE(0, sums, LINE);
+    KG_TILE_STORE(1, sums + KG_SQUARE, LINE);
+    if (two) {
+        KG_TILE_STORE(2, sums + 2 * KG_SQUARE, LINE);
+        KG_TILE_STORE(3, sums + 3 * KG_SQUARE, LINE);
+    }
+}
+
+KG_APART void multiply_two(int64_t steps, const uint32_t *left, int64_t down, const uint32_t *right,
+                           int64_t across, KG_REAL *sums)
+{
+    multiply_squares(true, steps, left, down, right, across, sums);
+}
+
+KG_APART void multiply_one(int64_t steps, const uint32_t *left, const uint32_t *right,
+                           int64_t across, KG_REAL *sums)
+{
+    multiply_squares(false, steps, left, 0, right, across, sums);
+}
+
+// Scales parts `j` and `j + 1` of the sums of a run, and adds them to those of a strip.
+KG_INLINE void add_scaled(const struct strip_values *values, int j, int64_t rows,
+                          const KG_REAL *from, const KG_REAL *totals, bool fresh, KG_REAL *to)
+{
+    (void)totals;
+    for (int p = 0; p < 2; p++) {
+        const vector scale = values->scales[j + p];
+#if KG_SCALED_OFFSET
+        const vector offset = values->offsets[j + p];
+#endif
+        for (int64_t r = 0; r < rows; r++) {
+            const int64_t at = (r / KG_SQUARE_SIDE * 2 + p) * KG_SQUARE_SIDE + r % KG_SQUARE_SIDE;
+            vector sum = *(const vector *)(from + at * KG_SQUARE_SIDE) * scale;
+#if KG_SCALED_OFFSET
+            sum += totals[r] * offset;
+#endif
+            vector *place = (vector *)(to + r * KG_STRIP) + j + p;
+            if (!fresh)
+                sum += *place;
+            *place = sum;
+        }
+    }
+}
+
+// Values of a run as strips have them.
+KG_INLINE struct strips strips_of_run(const struct tiles *tiles, const struct strips *s,
+                                      int64_t run)
+{
+    struct strips own = *s;
+    const int64_t wide = s->count * KG_STRIP;
+    if (!KG_SCALED_FIXED)
+        own.zeros = tiles->values + 3 * run * wide;
+    own.scales = tiles->values + (3 * run + 1) * wide;
+    own.offsets = tiles->values + (3 * run + 2) * wide;
+    return own;
+}
+
+// All rows of the item by a strip: sums of a block of k.
+static void multiply_strip(const struct tiles *tiles, const struct strips *s, int64_t i, bool fresh,
+                           KG_REAL *sums)
+{
+    enum { HIGH = 2 * KG_SQUARE_SIDE };
+    const int64_t across = tiles->squares * KG_SQUARE,
+                  down = tiles->squares * KG_SCALED_TERMS * KG_SQUARE;
+    int64_t run = 0, square = 0;
+    for (int64_t k = 0, end; k < tiles->kn; k = end, run++) {
+        const struct strips own = strips_of_run(tiles, s, run);
+        end = scales_end(tiles->k0, k, tiles->kn);
+        put_run(&own, i, k, end, tiles, tiles->right + square * KG_SQUARE);
+        square += ceiling(end - k, KG_SQUARE_DEPTH);
+    }
+    for (int64_t row = 0; row < tiles->rows; row += HIGH) {
+        const int64_t rows = least(HIGH, tiles->rows - row);
+        const uint32_t *left = tiles->left + row / KG_SQUARE_SIDE * down, *right = tiles->right;
+        run = 0;
+        for (int64_t k = 0, end; k < tiles->kn; k = end, run++) {
+            const struct strips own = strips_of_run(tiles, s, run);
+            const struct strip_values values = values_of(&own, i);
+            end = scales_end(tiles->k0, k, tiles->kn);
+            const int64_t steps = ceiling(end - k, KG_SQUARE_DEPTH);
+            for (int j = 0; j < KG_PARTS; j += 2) {
+                const uint32_t *columns = right + j * across;
+                if (rows > KG_SQUARE_SIDE)
+                    multiply_two(steps, left, down, columns, across, tiles->sums);
+                else
+                    multiply_one(steps, left, columns, across, tiles->sums);
+                add_scaled(&values, j, rows, tiles->sums, tiles->totals + run * tiles->rows + row,
+                           fresh && k == 0, sums + row * KG_STRIP);
+            }
+            left += steps * KG_SCALED_TERMS * KG_SQUARE;
+            right += steps * KG_SQUARE;
+        }
+    }
+}
+
+// Puts the sums of a strip in the order of columns, some rows at a time.
+static void store_tiles(const struct job *job, int64_t row, int64_t rows, int64_t column,
+                        int64_t columns, const KG_REAL *sums)
+{
+    enum { HIGH = 8 };
+    _Alignas(64) KG_REAL tile[HIGH * KG_STRIP];
+    for (int64_t r = 0; r < rows; r += HIGH) {
+        const int64_t some = least(HIGH, rows - r);
+        for (int64_t t = 0; t < some; t++)
+            for (int lane = 0; lane < KG_LANES; lane++)
+                for (int j = 0; j < KG_PARTS; j++)
+                    tile[t * KG_STRIP + lane * KG_PARTS + j] =
+                        sums[(r + t) * KG_STRIP + j * KG_LANES + lane];
+        store_tile(job, row + r, some, column, columns, tile, KG_STRIP);
+    }
+}
+
+// False if rows have tiny numbers, or sums are not finite: factors that are not finite may have
+// been multiplied in another order. Then nothing is stored.
+static bool run_scaled_tiles(const struct job *job, int64_t row, int64_t rows, int64_t column,
+                             int64_t columns)
+{
+    const struct plan *p = job->plan;
+    struct strips s = open_strips(job, columns);
+    struct tiles tiles = open_tiles(job, rows, columns);
+    make_differences(tiles.differences);
+    if (job->kn == 0)
+        memset(job->sums, 0, (size_t)(rows * s.count * KG_STRIP) * sizeof *job->sums);
+    for (int64_t k = 0; k < job->kn; k += tiles.kn) {
+        int64_t run = 0;
+        tiles.k0 = job->k0 + k;
+        tiles.kn = least(p->block_k, job->kn - k);
+        tiles.squares = 0;
+        place_strips(job, &s, column, tiles.k0);
+        for (int64_t at = 0, end; at < tiles.kn; at = end, run++) {
+            const struct strips own = strips_of_run(&tiles, &s, run);
+            end = scales_end(tiles.k0, at, tiles.kn);
+            order_scales(job, &own, column, tiles.k0 + at);
+            tiles.squares += ceiling(end - at, KG_SQUARE_DEPTH);
+        }
+        const int64_t down = tiles.squares * KG_SCALED_TERMS * KG_SQUARE;
+        for (int64_t r = 0; r < rows; r += KG_SQUARE_SIDE)
+            if (pack_squares(job, &tiles, row + r, least(KG_SQUARE_SIDE, rows - r),
+                             tiles.left + r / KG_SQUARE_SIDE * down, tiles.totals + r))
+                return false;
+        for (int64_t i = 0; i < s.count; i++)
+            multiply_strip(&tiles, &s, i, k == 0, job->sums + i * rows * KG_STRIP);
+    }
+    for (int64_t i = 0; i < s.count; i++)
+        for (int64_t r = 0; r < rows; r++)
+            if (!strip_is_finite(job->sums + (i * rows + r) * KG_STRIP, 1))
+                return false;
+    for (int64_t i = 0; i < s.count; i++)
+        store_tiles(job, row, rows, column + i * KG_STRIP, i + 1 < s.count ? KG_STRIP : s.last,
+                    job->sums + i * rows * KG_STRIP);
+    return true;
+}
+#endif
