@@ -6,6 +6,8 @@ enum {
     KG_SCALED_COLUMNS = KG_LANES,
     KG_SCALED_STEP = KG_STRIP,
     KG_SCALED_BLOCK = 16384, // lines are read from end to end, rows from the second cache
+    KG_TILE_BLOCK = 1024,    // of contract_scaled_tiles.h: values of each line are found once
+    KG_TILE_STEP = 64,
     // Shorter lines are left to the other paths. With vectors of 32 bytes on Zen 4, a row of f16 by
     // 512 columns takes 1.2 times as long as there for 256 steps of k, and 0.8 for 512.
     KG_LINES_LEAST = 512,
@@ -13,10 +15,19 @@ enum {
     KG_SCALED_COLUMNS = KG_STRIP,
     KG_SCALED_BLOCK = KG_BLOCK_K,
     KG_SCALED_STEP = KG_GROUP > 0 && KG_GROUP <= KG_BLOCK_K ? KG_GROUP : KG_CHUNK,
+    KG_TILE_BLOCK = KG_SCALED_BLOCK,
+    KG_TILE_STEP = KG_SCALED_STEP,
 #else
     KG_SCALED_COLUMNS = KG_COLUMNS,
     KG_SCALED_STEP = 1,
     KG_SCALED_BLOCK = 1,
+    KG_TILE_BLOCK = 1,
+    KG_TILE_STEP = 1,
+#endif
+#if KG_SCALED
+    KG_TILE_COLUMNS = KG_STRIP,
+#else
+    KG_TILE_COLUMNS = KG_COLUMNS,
 #endif
     KG_ITEM_ROWS = 1024, // largest number of rows of an item
     // With at most this many rows, columns along k are not packed: half of a panel would be idle.
@@ -102,7 +113,10 @@ KG_INLINE int64_t scaled_elements(int64_t rows, int64_t columns, int64_t depth)
 static bool takes_tiles(struct extents size)
 {
 #if KG_SCALED_TILES
-    return size.m > KG_SCALED_ROWS && kg_tiles_allowed();
+    // Four rows of two terms by nibbles along k take as long in place as eight by tiles.
+    const int64_t in_place =
+        KG_SCALED_LINES && KG_SCALED_BITS == 4 && KG_SCALED_TERMS == 2 ? 4 : KG_SCALED_ROWS;
+    return size.m > in_place && size.n >= KG_STRIP / 2 && kg_tiles_allowed();
 #else
     (void)size;
     return false;
@@ -116,9 +130,9 @@ static void choose_path(const struct kg_host_call *call, struct plan *p)
     const struct extents size = p->size;
     p->pairs = takes_pairs(call, size);
     p->shorts = takes_shorts(size);
-    p->scaled = !p->pairs && takes_scaled(size);
-    p->lines = p->scaled && KG_SCALED_LINES;
-    p->tiles = p->scaled && takes_tiles(size);
+    p->tiles = !p->pairs && takes_tiles(size);
+    p->scaled = !p->pairs && (p->tiles || takes_scaled(size));
+    p->lines = p->scaled && KG_SCALED_LINES && !p->tiles;
     if (p->pairs || p->shorts || p->scaled) {
         p->rows = &operand_a;
         p->columns = &operand_b;
@@ -165,6 +179,7 @@ static void choose_slabs(struct plan *p)
     }
 #endif
     p->block_k = p->pairs    ? even_size(p->slab_k, KG_PAIR_BLOCK_K, KG_PAIR_STEP)
+                 : p->tiles  ? even_size(p->slab_k, KG_TILE_BLOCK, KG_TILE_STEP)
                  : p->scaled ? even_size(p->slab_k, KG_SCALED_BLOCK, KG_SCALED_STEP)
                              : even_size(p->slab_k, KG_BLOCK_K, KG_STREAM_DEPTH);
 }
@@ -203,6 +218,7 @@ static void choose_tiles(const struct kg_host_call *call, struct plan *p)
     const int64_t unit = p->dots     ? 12
                          : p->pairs  ? KG_PAIR_TILE
                          : p->shorts ? KG_SHORT_COLUMNS
+                         : p->tiles  ? KG_TILE_COLUMNS
                          : p->scaled ? KG_SCALED_COLUMNS
                                      : KG_COLUMNS;
     // Few rows are bound by memory, which is fastest in long contiguous reads.
@@ -258,7 +274,9 @@ static int64_t lay_out(const struct plan *p, struct job *job, char *scratch)
     const int64_t width = p->pairs ? KG_PAIR_TILE : p->shorts ? KG_SHORT_COLUMNS : KG_COLUMNS;
     // Panels of strips have whole strips.
     const int64_t columns =
-        ceiling(p->tile_columns, width) * width + (p->scaled ? KG_SCALED_COLUMNS : 0);
+        ceiling(p->tile_columns, width) * width + (p->tiles    ? KG_TILE_COLUMNS
+                                                   : p->scaled ? KG_SCALED_COLUMNS
+                                                               : 0);
     const int64_t length = ceiling(p->slab_k, KG_LANES) * KG_LANES;
     const int64_t dot_rows = ceiling(p->tile_rows, 4) * 4;
     const int64_t depth = p->pairs ? p->block_k / 2 // two terms share a word
@@ -356,13 +374,16 @@ static void run_item(struct job *job, int64_t item)
 #endif
 #if KG_SCALED
     if (p->scaled) {
-#if KG_SCALED_LINES
-        run_lines(job, row, rows, column, columns);
-#else
 #if KG_SCALED_TILES
         if (p->tiles && run_scaled_tiles(job, row, rows, column, columns))
             return;
 #endif
+#if KG_SCALED_LINES
+        if (p->lines)
+            run_lines(job, row, rows, column, columns);
+        else
+            run_panels(job, row, rows, column, columns);
+#else
         if (p->row_count <= KG_SCALED_ROWS)
             run_scaled(job, row, rows, column, columns);
         else

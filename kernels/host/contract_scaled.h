@@ -124,18 +124,6 @@ static void scale_sums(const int high, const struct strips *s, const KG_REAL *ro
         }
 }
 
-// Whether all sums of a strip are finite: else a product with 0 is NaN.
-KG_INLINE bool strip_is_finite(const KG_REAL *sums, int high)
-{
-    vector none = {0};
-    for (int i = 0; i < high * KG_PARTS; i++)
-        none += ((const vector *)sums)[i] * 0;
-    KG_REAL any = 0;
-    for (int lane = 0; lane < KG_LANES; lane++)
-        any += none[lane];
-    return any == 0;
-}
-
 // A strip as the definition has it.
 KG_APART void compute_strip(const struct job *job, const struct strips *s, int high, int64_t i,
                             int64_t column, int64_t k0, int64_t kn)

@@ -2,7 +2,8 @@
 // processor multiplies tiles of pairs of bf16 (amx.h). Differences to the zero are bf16 numbers,
 // and a row is the sum of KG_SCALED_TERMS of these, so that all products are exact. They are added
 // up in tile registers for the k with the same scales, a *run*; then sums are scaled and added to
-// those of other runs. Columns stay in the order of strips until they are stored.
+// those of other runs. Where columns come from, and in which order they stand until they are
+// stored, is said in contract_scaled_tile_strips.h or contract_scaled_tile_lines.h.
 //
 // A *square* is what a tile register holds: 16 rows of 16 words, each of which has two steps of k.
 #if KG_SCALED_TILES
@@ -27,6 +28,19 @@ struct tiles {
     uint16_t *differences; // the table
     KG_REAL *panel;        // a panel of rows that is computed
 };
+
+static struct strips open_columns(const struct job *job, int64_t columns);
+// Finds the elements of the columns in a block of k that begins at `k0`.
+static void place_columns(const struct job *job, struct strips *s, int64_t column, int64_t k0);
+// Computes zeros, scales and offsets of all runs of a block.
+static void fill_values(const struct job *job, const struct tiles *tiles, const struct strips *s,
+                        int64_t column);
+// Puts strip `i` of a block into squares, part after part, each run from a square of its own on.
+// Rows are zero where there is no step, so that columns may be anything that is finite.
+static void put_strip(const struct tiles *tiles, const struct strips *s, int64_t i);
+// Passes the sums of a strip on.
+static void store_strip(const struct job *job, int64_t row, int64_t rows, int64_t column,
+                        int64_t columns, const KG_REAL *sums);
 
 // Squares along a block of k, and runs, at most.
 KG_INLINE int64_t most_runs(int64_t depth)
@@ -223,11 +237,14 @@ struct strip_zeros {
 };
 
 #if KG_SCALED_BITS == 4
-KG_INLINE struct strip_zeros read_zeros(const struct strip_values *values, const uint16_t *table)
+// Those of parts [from, to).
+KG_INLINE struct strip_zeros read_zeros(const struct strip_values *values, const uint16_t *table,
+                                        int from, int to)
 {
     typedef int32_t numbers __attribute__((vector_size(4 * KG_LANES)));
-    struct strip_zeros zeros = {.table = *(const tile_halves *)table};
-    for (int j = 0; j < KG_PARTS; j++) {
+    struct strip_zeros zeros;
+    zeros.table = *(const tile_halves *)table;
+    for (int j = from; j < to; j++) {
         const word_vector zero =
             (word_vector) __builtin_convertvector(values->zeros[j] - part_exponent(j), numbers);
         zeros.of[j] = (zero & 31) | (zero & 31) << 16;
@@ -249,84 +266,17 @@ KG_INLINE tile_halves look_up(tile_halves table, word_vector numbers)
     return found;
 }
 
-// Two steps of k of a strip, a row of a square for each part. `apart`: words between parts.
-KG_INLINE void put_pair(word_vector one, word_vector two, const struct strip_zeros *zeros,
-                        uint32_t *to, int64_t apart)
-{
-    const word_vector low = (one & 0xffff) | two << 16, high = one >> 16 | (two & ~0xffffu);
-    for (int j = 0; j < KG_PARTS; j++) {
-        word_vector number = (j < 4 ? low : high) >> (j % 4 * KG_SCALED_BITS);
-        if (!KG_SCALED_FIXED)
-            number = (((number & 0x000f000f) ^ (KG_SCALED_SIGNED ? 0x00080008 : 0)) | 0x00200020) -
-                     zeros->of[j];
-        *(tile_halves *)(to + j * apart) = look_up(zeros->table, number);
-    }
-}
 #else
-KG_INLINE struct strip_zeros read_zeros(const struct strip_values *values, const uint16_t *table)
+KG_INLINE struct strip_zeros read_zeros(const struct strip_values *values, const uint16_t *table,
+                                        int from, int to)
 {
     struct strip_zeros zeros;
     (void)table;
-    for (int j = 0; j < KG_PARTS; j++)
+    for (int j = from; j < to; j++)
         zeros.of[j] = values->zeros[j];
     return zeros;
 }
-
-KG_INLINE void put_pair(word_vector one, word_vector two, const struct strip_zeros *zeros,
-                        uint32_t *to, int64_t apart)
-{
-    for (int j = 0; j < KG_PARTS; j++) {
-        const vector first = parts_of(one, one >> KG_UPPER_SHIFT, j) - zeros->of[j],
-                     second = parts_of(two, two >> KG_UPPER_SHIFT, j) - zeros->of[j];
-        *(word_vector *)(to + j * apart) =
-            (word_vector)first >> 16 | ((word_vector)second & 0xffff0000);
-    }
-}
 #endif
-
-// `ahead`: from each line to one that is wanted soon, in elements.
-KG_INLINE void put_steps(const bool crooked, int64_t kn, const uint8_t *data, int64_t at,
-                         int64_t step, int64_t ahead, const struct strip_zeros *zeros, uint32_t *to,
-                         int64_t apart)
-{
-    for (int64_t k = 0; k < kn; k += 2, at += 2 * step, to += KG_SQUARE_SIDE) {
-        const word_vector one = strip_words(crooked, data, at);
-        const word_vector two = k + 1 < kn ? strip_words(crooked, data, at + step) : one;
-        fetch_ahead(data + byte_of(at + ahead));
-        fetch_ahead(data + byte_of(at + ahead + step));
-        put_pair(one, two, zeros, to, apart);
-    }
-}
-
-// Run [k, end) of strip `i`. Rows are zero where there is no step, so that columns may be anything
-// that is finite.
-KG_APART void put_run(const struct strips *s, int64_t i, int64_t k, int64_t end,
-                      const struct tiles *tiles, uint32_t *to)
-{
-    const struct strip_values values = values_of(s, i);
-    const struct strip_zeros zeros = read_zeros(&values, tiles->differences);
-    const int64_t apart = tiles->squares * KG_SQUARE;
-    const int64_t pairs = ceiling(end - k, 2),
-                  filled = ceiling(end - k, KG_SQUARE_DEPTH) * KG_SQUARE_SIDE;
-    for (int j = 0; j < KG_PARTS; j++)
-        memset(to + j * apart + pairs * KG_SQUARE_SIDE, 0,
-               (size_t)((filled - pairs) * KG_SQUARE_SIDE) * sizeof *to);
-    const bool in_place = i < strips_in_place(s);
-    const int64_t first = s->first + k * s->k + i * KG_STRIP;
-    // The next strip is multiplied later: memory has the time of a strip. Or that of the next
-    // block.
-    const int64_t ahead = i + 1 < s->count ? KG_STRIP : tiles->kn * s->k - i * KG_STRIP;
-    if (in_place && s->crooked)
-        put_steps(true, end - k, s->data, first, s->k, ahead, &zeros, to, apart);
-    else if (in_place)
-        put_steps(false, end - k, s->data, first, s->k, ahead, &zeros, to, apart);
-    for (int64_t some; !in_place && k < end; k += some, to += KG_CHUNK / 2 * KG_SQUARE_SIDE) {
-        uint8_t copy[KG_CHUNK * KG_STRIP_BYTES];
-        some = least(KG_CHUNK, end - k);
-        copy_steps(s, i, k, some, copy);
-        put_steps(false, some, copy, 0, KG_STRIP, 0, &zeros, to, apart);
-    }
-}
 
 // ---- Products ----
 
@@ -420,17 +370,11 @@ static void multiply_strip(const struct tiles *tiles, const struct strips *s, in
     enum { HIGH = 2 * KG_SQUARE_SIDE };
     const int64_t across = tiles->squares * KG_SQUARE,
                   down = tiles->squares * KG_SCALED_TERMS * KG_SQUARE;
-    int64_t run = 0, square = 0;
-    for (int64_t k = 0, end; k < tiles->kn; k = end, run++) {
-        const struct strips own = strips_of_run(tiles, s, run);
-        end = scales_end(tiles->k0, k, tiles->kn);
-        put_run(&own, i, k, end, tiles, tiles->right + square * KG_SQUARE);
-        square += ceiling(end - k, KG_SQUARE_DEPTH);
-    }
+    put_strip(tiles, s, i);
     for (int64_t row = 0; row < tiles->rows; row += HIGH) {
         const int64_t rows = least(HIGH, tiles->rows - row);
         const uint32_t *left = tiles->left + row / KG_SQUARE_SIDE * down, *right = tiles->right;
-        run = 0;
+        int64_t run = 0;
         for (int64_t k = 0, end; k < tiles->kn; k = end, run++) {
             const struct strips own = strips_of_run(tiles, s, run);
             const struct strip_values values = values_of(&own, i);
@@ -451,46 +395,27 @@ static void multiply_strip(const struct tiles *tiles, const struct strips *s, in
     }
 }
 
-// Puts the sums of a strip in the order of columns, some rows at a time.
-static void store_tiles(const struct job *job, int64_t row, int64_t rows, int64_t column,
-                        int64_t columns, const KG_REAL *sums)
-{
-    enum { HIGH = 8 };
-    _Alignas(64) KG_REAL tile[HIGH * KG_STRIP];
-    for (int64_t r = 0; r < rows; r += HIGH) {
-        const int64_t some = least(HIGH, rows - r);
-        for (int64_t t = 0; t < some; t++)
-            for (int lane = 0; lane < KG_LANES; lane++)
-                for (int j = 0; j < KG_PARTS; j++)
-                    tile[t * KG_STRIP + lane * KG_PARTS + j] =
-                        sums[(r + t) * KG_STRIP + j * KG_LANES + lane];
-        store_tile(job, row + r, some, column, columns, tile, KG_STRIP);
-    }
-}
-
 // False if rows have tiny numbers, or sums are not finite: factors that are not finite may have
 // been multiplied in another order. Then nothing is stored.
 static bool run_scaled_tiles(const struct job *job, int64_t row, int64_t rows, int64_t column,
                              int64_t columns)
 {
     const struct plan *p = job->plan;
-    struct strips s = open_strips(job, columns);
+    struct strips s = open_columns(job, columns);
     struct tiles tiles = open_tiles(job, rows, columns);
     make_differences(tiles.differences);
     if (job->kn == 0)
         memset(job->sums, 0, (size_t)(rows * s.count * KG_STRIP) * sizeof *job->sums);
     for (int64_t k = 0; k < job->kn; k += tiles.kn) {
-        int64_t run = 0;
         tiles.k0 = job->k0 + k;
         tiles.kn = least(p->block_k, job->kn - k);
         tiles.squares = 0;
-        place_strips(job, &s, column, tiles.k0);
-        for (int64_t at = 0, end; at < tiles.kn; at = end, run++) {
-            const struct strips own = strips_of_run(&tiles, &s, run);
+        for (int64_t at = 0, end; at < tiles.kn; at = end) {
             end = scales_end(tiles.k0, at, tiles.kn);
-            order_scales(job, &own, column, tiles.k0 + at);
             tiles.squares += ceiling(end - at, KG_SQUARE_DEPTH);
         }
+        place_columns(job, &s, column, tiles.k0);
+        fill_values(job, &tiles, &s, column);
         const int64_t down = tiles.squares * KG_SCALED_TERMS * KG_SQUARE;
         for (int64_t r = 0; r < rows; r += KG_SQUARE_SIDE)
             if (pack_squares(job, &tiles, row + r, least(KG_SQUARE_SIDE, rows - r),
@@ -504,7 +429,7 @@ static bool run_scaled_tiles(const struct job *job, int64_t row, int64_t rows, i
             if (!strip_is_finite(job->sums + (i * rows + r) * KG_STRIP, 1))
                 return false;
     for (int64_t i = 0; i < s.count; i++)
-        store_tiles(job, row, rows, column + i * KG_STRIP, i + 1 < s.count ? KG_STRIP : s.last,
+        store_strip(job, row, rows, column + i * KG_STRIP, i + 1 < s.count ? KG_STRIP : s.last,
                     job->sums + i * rows * KG_STRIP);
     return true;
 }

@@ -42,7 +42,7 @@
      KG_SCALED_GREATEST_ZERO <= (KG_SCALED_SIGNED ? 128 : 256))
 
 // Whether contract_scaled_tiles.h is there.
-#if (KG_SCALED_TABLE || KG_SCALED_BYTES) && KG_TILES && !KG_SCALED_LINES && !KG_SCALED_ROUNDS &&   \
+#if (KG_SCALED_TABLE || KG_SCALED_BYTES) && KG_TILES && !KG_SCALED_ROUNDS &&                       \
     defined(KG_TILE_DOT_BF16)
 #define KG_SCALED_TILES 1
 #else
@@ -205,6 +205,41 @@ KG_INLINE void order_by_part(const KG_REAL *columns, vector by[KG_PARTS])
 #undef KG_ODD
 }
 
+// Zeros, scales and offsets of strip `i`, a vector for each part of its words.
+struct strip_values {
+    const vector *zeros, *scales, *offsets;
+};
+
+KG_INLINE struct strip_values values_of(const struct strips *s, int64_t i)
+{
+    return (struct strip_values){(const vector *)(s->zeros + (KG_SCALED_FIXED ? 0 : i * KG_STRIP)),
+                                 (const vector *)(s->scales + i * KG_STRIP),
+                                 (const vector *)(s->offsets + i * KG_STRIP)};
+}
+
+// One past the last step of k, of those up to `kn`, with the scales of step `k`.
+KG_INLINE int64_t scales_end(int64_t k0, int64_t k, int64_t kn)
+{
+#if KG_GROUP > 0
+    return least(kn, k + KG_GROUP - (k0 + k) % KG_GROUP);
+#else
+    (void)k0, (void)k;
+    return kn;
+#endif
+}
+
+// Whether all sums of a strip are finite: else a product with 0 is NaN.
+KG_INLINE bool strip_is_finite(const KG_REAL *sums, int high)
+{
+    vector none = {0};
+    for (int i = 0; i < high * KG_PARTS; i++)
+        none += ((const vector *)sums)[i] * 0;
+    KG_REAL any = 0;
+    for (int lane = 0; lane < KG_LANES; lane++)
+        any += none[lane];
+    return any == 0;
+}
+
 #if !KG_SCALED_LINES
 #if !KG_SCALED_PACKED
 // The last strip, if it is incomplete: its elements are copied, and zeros put behind them.
@@ -276,18 +311,6 @@ KG_APART void copy_panels(const struct strips *s, int64_t i, int64_t k, int64_t 
     }
 }
 #endif
-
-// Zeros, scales and offsets of strip `i`, a vector for each part of its words.
-struct strip_values {
-    const vector *zeros, *scales, *offsets;
-};
-
-KG_INLINE struct strip_values values_of(const struct strips *s, int64_t i)
-{
-    return (struct strip_values){(const vector *)(s->zeros + (KG_SCALED_FIXED ? 0 : i * KG_STRIP)),
-                                 (const vector *)(s->scales + i * KG_STRIP),
-                                 (const vector *)(s->offsets + i * KG_STRIP)};
-}
 
 // Strips that are read where they lie; the others are copied.
 KG_INLINE int64_t strips_in_place(const struct strips *s)
@@ -369,17 +392,6 @@ static void order_scales(const struct job *job, const struct strips *s, int64_t 
 #endif
         }
     }
-}
-
-// One past the last step of k, of those up to `kn`, with the scales of step `k`.
-KG_INLINE int64_t scales_end(int64_t k0, int64_t k, int64_t kn)
-{
-#if KG_GROUP > 0
-    return least(kn, k + KG_GROUP - (k0 + k) % KG_GROUP);
-#else
-    (void)k0, (void)k;
-    return kn;
-#endif
 }
 
 // The strips of so many columns, with their workspace.

@@ -307,10 +307,14 @@ bool kg_contract_emit(const struct kg_contract *contract, const struct kg_device
     if (layout == KG_CONTRACT_ALONG_N || layout == KG_CONTRACT_PANELS) {
         kg_text_add(source, kg_skeleton_find("host/contract_scaled.h"));
         kg_text_add(source, kg_skeleton_find("host/contract_scaled_panels.h"));
-        if (tiles)
-            kg_text_add(source, kg_skeleton_find("host/contract_scaled_tiles.h"));
     } else if (layout == KG_CONTRACT_ALONG_K) {
         kg_text_add(source, kg_skeleton_find("host/contract_scaled_lines.h"));
+    }
+    if (tiles) {
+        kg_text_add(source, kg_skeleton_find("host/contract_scaled_tiles.h"));
+        kg_text_add(source, kg_skeleton_find(layout == KG_CONTRACT_ALONG_K
+                                                 ? "host/contract_scaled_tile_lines.h"
+                                                 : "host/contract_scaled_tile_strips.h"));
     }
     kg_text_add(source, kg_skeleton_find("host/contract_entry.h"));
     kg_text_add(source, kg_skeleton_find("host/contract_end.h"));

@@ -84,9 +84,8 @@ double kg_contract_tile_cycles(const struct kg_contract *contract, double rows, 
 bool kg_contract_tiles(const struct kg_contract *contract, const struct kg_device_facts *facts,
                        enum kg_contract_layout layout, const struct kg_scaled_operand *scaled)
 {
-    return (layout == KG_CONTRACT_ALONG_N || layout == KG_CONTRACT_PANELS) &&
-           contract->type == KG_TYPE_F32 && scaled->rounds == KG_F32 &&
-           terms_of_rows(contract) > 0 && facts->vector_bytes >= 64 &&
+    return layout != KG_CONTRACT_OTHER && contract->type == KG_TYPE_F32 &&
+           scaled->rounds == KG_F32 && terms_of_rows(contract) > 0 && facts->vector_bytes >= 64 &&
            strstr(facts->isa, "amx_bf16");
 }
 

@@ -106,14 +106,16 @@ double kg_host_expect_contract(const struct kg_match *match, const struct kg_con
     struct kg_scaled_operand operand;
     enum kg_contract_layout layout = kg_contract_scaled(contract, &operand);
     const double most = lanes < 16 ? SHORT_LINE_ROWS : LINE_ROWS;
+    const bool tiles = m >= KG_CONTRACT_TILE_ROWS && n >= 4 * lanes &&
+                       kg_contract_tiles(contract, facts, layout, &operand);
     bool scaled = layout == KG_CONTRACT_ALONG_N || layout == KG_CONTRACT_PANELS ? n >= 4 * lanes
-                  : layout == KG_CONTRACT_ALONG_K ? m <= most && m <= n && k >= LINES_LEAST
-                                                  : false;
+                  : layout == KG_CONTRACT_ALONG_K
+                      ? tiles || (m <= most && m <= n && k >= LINES_LEAST)
+                      : false;
     bool dots = !scaled && !shorts && few <= columns / 2 && k >= 4 * lanes;
     double tall = ceil(m / rows) * rows, wide = ceil(n / columns) * columns;
     double depth = (double)config->value[KG_CONTRACT_DEPTH];
-    if (scaled && m >= KG_CONTRACT_TILE_ROWS &&
-        kg_contract_tiles(contract, facts, layout, &operand)) {
+    if (tiles) {
         work.cycles = batch * kg_contract_tile_cycles(contract, m, n * k);
     } else if (scaled) {
         work.cycles = batch * kg_contract_scaled_cycles(m, n * k, lanes, peak);

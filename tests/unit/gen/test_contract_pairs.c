@@ -46,6 +46,18 @@ static const char byte_weights[] =
     "op bytes(x: T[M, K], w: i8[K, N], s: T[N], z: i8[ceil(K/40), N]) -> (y: T[M, N])\n"
     "where T in f16 bf16\n"
     "{ y[m, n] = sum(k) x[m, k] * ((w[k, n] - z[k/40, n]) * s[n]) }";
+// The same adjacent along k: lines that begin in the middle of a byte, in one batch or in all.
+static const char lines[] =
+    "op lines(x: T[M, K], w: u4[N, K], s: T[N, ceil(K/G)], z: u4[N, ceil(K/G)]) -> (y: T[M, N])\n"
+    "param G = 48\nwhere T in f16 bf16\n"
+    "{ y[m, n] = sum(k) x[m, k] * ((w[n, k] - z[n, k/G]) * s[n, k/G]) }";
+static const char shifted_lines[] =
+    "op shifted(x: T[B, M, K], w: i4[N, K+B], s: T[ceil(K/16), N]) -> (y: T[B, M, N])\n"
+    "where T in f16 bf16\n"
+    "{ y[b, m, n] = sum(k) x[b, m, k] * ((w[n, k+b] + 3) * s[k/16, n]) }";
+static const char byte_lines[] =
+    "op bytes(x: T[M, K], w: u8[N, K], s: T[N], z: u8[N]) -> (y: T[M, N])\nwhere T in f16 bf16\n"
+    "{ y[m, n] = sum(k) x[m, k] * ((w[n, k] - z[n]) * s[n]) }";
 static const char *const quantised_shapes[] = {
     "M=9 N=200 K=64", "M=33 N=265 K=400",  "M=47 N=129 K=97",
     "M=17 N=70 K=33", "M=50 N=130 K=1100", "M=16 N=301 K=1",
@@ -141,12 +153,16 @@ static void test_quantised(void)
     open_host("x86-64 avx512f amx_tile amx_bf16", "-DKG_ALLOWED", 2);
     CHECK(source_has(zeros, "T=f16", "#define KG_TILES 1"));
     CHECK(source_has(panels, "B=1 T=f16", "#define KG_TILES 1"));
+    CHECK(source_has(lines, "T=bf16", "#define KG_TILES 1"));
     CHECK(!source_has(nn, "T=bf16", "#define KG_TILES 1"));
     check(zeros, "T=f16", 1, quantised_shapes);
     check(zeros, "T=bf16", 1, quantised_shapes);
     check(offsets, "T=f16", 1, quantised_shapes);
     check(byte_weights, "T=f16", 1, quantised_shapes);
     check(panels, "B=2 T=bf16", 1, quantised_shapes);
+    check(lines, "T=f16", 1, quantised_shapes);
+    check(shifted_lines, "B=2 T=bf16", 1, quantised_shapes);
+    check(byte_lines, "T=f16", 1, quantised_shapes);
     kg_device_close(device);
     open_host("x86-64 avx512f avx2 avx fma f16c", "-DKG_NO_TILES", 2);
     CHECK(source_has(zeros, "T=f16", "#define KG_TILES 0"));
@@ -246,6 +262,7 @@ int main(void)
     pass_gate(nn, "M=128 N=128 K=256 T=bf16");
     pass_gate(zeros, "M=40 N=128 K=256 T=f16");
     pass_gate(zeros, "M=40 N=128 K=256 T=bf16");
+    pass_gate(lines, "M=40 N=128 K=256 T=f16");
     folder_remove(folder);
     printf("%d checks, %d failed\n", test_checks, test_failures);
     return test_failures != 0;
