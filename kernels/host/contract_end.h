@@ -344,6 +344,10 @@
 #undef add_scaled
 #undef strips_of_run
 #undef multiply_strip
+#undef KG_TILE_ROWS
+#undef place_of_column
+#undef repair_rows
+#undef multiply_rows
 #undef store_strip
 #undef open_columns
 #undef place_columns

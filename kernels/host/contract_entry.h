@@ -256,7 +256,7 @@ static struct plan make_plan(const struct kg_host_call *call)
     return p;
 }
 
-// Of these, what quantised columns need.
+// Elements of the workspace that quantised columns need.
 static int64_t scaled_workspace(const struct plan *p, int64_t columns)
 {
 #if KG_SCALED_TILES
@@ -375,14 +375,13 @@ static void run_item(struct job *job, int64_t item)
 #if KG_SCALED
     if (p->scaled) {
 #if KG_SCALED_TILES
-        if (p->tiles && run_scaled_tiles(job, row, rows, column, columns))
+        if (p->tiles) {
+            run_scaled_tiles(job, row, rows, column, columns);
             return;
+        }
 #endif
 #if KG_SCALED_LINES
-        if (p->lines)
-            run_lines(job, row, rows, column, columns);
-        else
-            run_panels(job, row, rows, column, columns);
+        run_lines(job, row, rows, column, columns);
 #else
         if (p->row_count <= KG_SCALED_ROWS)
             run_scaled(job, row, rows, column, columns);

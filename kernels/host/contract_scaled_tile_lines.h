@@ -178,6 +178,11 @@ static void put_strip(const struct tiles *tiles, const struct strips *s, int64_t
     }
 }
 
+static int64_t place_of_column(int64_t column)
+{
+    return column;
+}
+
 static void store_strip(const struct job *job, int64_t row, int64_t rows, int64_t column,
                         int64_t columns, const KG_REAL *sums)
 {

@@ -102,6 +102,11 @@ static void put_strip(const struct tiles *tiles, const struct strips *s, int64_t
     }
 }
 
+static int64_t place_of_column(int64_t column)
+{
+    return column % KG_PARTS * KG_LANES + column / KG_PARTS;
+}
+
 // Puts the sums of a strip in the order of columns, some rows at a time.
 static void store_strip(const struct job *job, int64_t row, int64_t rows, int64_t column,
                         int64_t columns, const KG_REAL *sums)

@@ -22,11 +22,13 @@ struct tiles {
     int64_t k0, kn;        // the block
     KG_REAL *values;       // zeros, scales and offsets of all columns, run after run
     uint32_t *left;        // squares of rows: of a step those of all terms side by side
+    uint32_t *tiny;        // not 0: of a row that has a number below 2^-100
     KG_REAL *totals;       // sums of the rows of a run, if there are offsets
     uint32_t *right;       // squares of a strip, part after part
     KG_REAL *sums;         // of four squares
+    KG_REAL *block;        // and of 32 rows by a strip
     uint16_t *differences; // the table
-    KG_REAL *panel;        // a panel of rows that is computed
+    KG_REAL *panel;        // a panel of rows that is computed, or some steps of single ones
 };
 
 static struct strips open_columns(const struct job *job, int64_t columns);
@@ -38,6 +40,8 @@ static void fill_values(const struct job *job, const struct tiles *tiles, const 
 // Puts strip `i` of a block into squares, part after part, each run from a square of its own on.
 // Rows are zero where there is no step, so that columns may be anything that is finite.
 static void put_strip(const struct tiles *tiles, const struct strips *s, int64_t i);
+// Where a column of a strip stands among its sums.
+static int64_t place_of_column(int64_t column);
 // Passes the sums of a strip on.
 static void store_strip(const struct job *job, int64_t row, int64_t rows, int64_t column,
                         int64_t columns, const KG_REAL *sums);
@@ -53,7 +57,7 @@ KG_INLINE int64_t most_squares(int64_t depth)
     return depth / KG_SQUARE_DEPTH + most_runs(depth);
 }
 
-enum { KG_TILE_AREAS = 7 };
+enum { KG_TILE_AREAS = 9, KG_TILE_ROWS = 2 * KG_SQUARE_SIDE };
 
 // Where the areas of the workspace begin, and how many elements there are.
 static int64_t divide_workspace(int64_t rows, int64_t columns, int64_t depth,
@@ -68,7 +72,9 @@ static int64_t divide_workspace(int64_t rows, int64_t columns, int64_t depth,
         squares * KG_PARTS * KG_SQUARE,
         4 * KG_SQUARE,
         KG_DIFFERENCES,
-        KG_SQUARE_SIDE * (depth + 2),
+        KG_SQUARE_SIDE * (depth + 2) + KG_TILE_ROWS * (KG_STAGE / KG_STRIP + KG_LANES),
+        high,
+        KG_TILE_ROWS * KG_STRIP,
     };
     int64_t used = 0;
     for (int i = 0; i < KG_TILE_AREAS; i++) {
@@ -92,6 +98,8 @@ static struct tiles open_tiles(const struct job *job, int64_t rows, int64_t colu
         .sums = scratch + begin[4],
         .differences = (uint16_t *)(scratch + begin[5]),
         .panel = scratch + begin[6],
+        .tiny = (uint32_t *)(scratch + begin[7]),
+        .block = scratch + begin[8],
     };
 }
 
@@ -162,16 +170,16 @@ KG_INLINE void turn_rows(const KG_REAL *panel, int64_t deep, struct row_steps *t
     KG_LIST(1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31, 33, 35, 37, 39, 41, 43, 45, \
             47, 49, 51, 53, 55, 57, 59, 61, 63)
 
-// Puts the terms of 16 rows into a square each. True if a number is so small that results might be
-// denormal, which tile instructions take for zero.
-KG_INLINE bool put_squares(const struct row_steps *from, uint32_t *to)
+// Puts the terms of 16 rows into a square each. Finds numbers that are so small that results might
+// be denormal, which tile instructions take for zero.
+KG_INLINE void put_squares(const struct row_steps *from, uint32_t *to,
+                           word_vector small[KG_SQUARE_SIDE])
 {
-    word_vector small = {0};
     for (int r = 0; r < KG_SQUARE_SIDE; r++) {
         vector rest[2] = {from->of[r][0], from->of[r][1]};
         for (int h = 0; h < 2; h++) {
             const word_vector size = (word_vector)rest[h] & 0x7fffffff;
-            small |= (word_vector)(size - 1 < 0x0d7fffff); // 2^-100 is 0x0d800000
+            small[r] |= (word_vector)(size - 1 < 0x0d7fffff); // 2^-100 is 0x0d800000
         }
         for (int t = 0; t < KG_SCALED_TERMS; t++) {
             const word_vector low = (word_vector)rest[0] & 0xffff0000,
@@ -182,21 +190,17 @@ KG_INLINE bool put_squares(const struct row_steps *from, uint32_t *to)
             rest[1] -= (vector)high;
         }
     }
-    uint32_t any = 0;
-    for (int lane = 0; lane < KG_LANES; lane++)
-        any |= small[lane];
-    return any != 0;
 }
 #undef KG_UPPER_HALVES
 
 // Packs up to 16 rows; the others are zero.
-KG_APART bool pack_squares(const struct job *job, const struct tiles *tiles, int64_t row,
-                           int64_t rows, uint32_t *to, KG_REAL *totals)
+KG_APART void pack_squares(const struct job *job, const struct tiles *tiles, int64_t row,
+                           int64_t rows, uint32_t *to, KG_REAL *totals, uint32_t *tiny)
 {
     struct view view = {0};
     const struct operand *operand = job->plan->rows;
     const bool along = operand->direct(job->call, job->batch, &view) && view.k == 1;
-    bool is_small = false;
+    word_vector small[KG_SQUARE_SIDE] = {{0}};
     if (!along)
         pack(job, operand, row, rows, tiles->k0, tiles->kn, KG_SQUARE_SIDE, tiles->panel);
     for (int64_t k = 0, end; k < tiles->kn; k = end, totals += tiles->rows) {
@@ -212,7 +216,7 @@ KG_APART bool pack_squares(const struct job *job, const struct tiles *tiles, int
                 read_rows(true, part, rows, deep, &steps);
             else
                 read_rows(false, part, rows, deep, &steps);
-            is_small |= put_squares(&steps, to);
+            put_squares(&steps, to, small);
             for (int r = 0; KG_SCALED_OFFSET && r < KG_SQUARE_SIDE; r++)
                 total[r] += steps.of[r][0] + steps.of[r][1];
             to += KG_SCALED_TERMS * KG_SQUARE;
@@ -221,7 +225,11 @@ KG_APART bool pack_squares(const struct job *job, const struct tiles *tiles, int
             for (int lane = 0; lane < KG_LANES; lane++)
                 totals[r] = lane ? totals[r] + total[r][lane] : total[r][0];
     }
-    return is_small;
+    for (int64_t r = 0; r < rows; r++) {
+        tiny[r] = 0;
+        for (int lane = 0; lane < KG_LANES; lane++)
+            tiny[r] |= small[r][lane];
+    }
 }
 
 // ---- Columns ----
@@ -363,41 +371,88 @@ KG_INLINE struct strips strips_of_run(const struct tiles *tiles, const struct st
     return own;
 }
 
-// All rows of the item by a strip: sums of a block of k.
-static void multiply_strip(const struct tiles *tiles, const struct strips *s, int64_t i, bool fresh,
-                           KG_REAL *sums)
+// Computes a block of rows by a strip as the definition has it where rows have tiny numbers, or
+// sums are not finite, because factors that are not may have been multiplied in another order.
+static void repair_rows(const struct job *job, const struct tiles *tiles, const struct strips *s,
+                        int64_t i, int64_t first, int64_t row, int64_t rows, int64_t column)
 {
-    enum { HIGH = 2 * KG_SQUARE_SIDE };
+    enum { STEP = KG_STAGE / KG_STRIP, WIDTH = STEP + KG_LANES };
+    const int64_t columns = i + 1 < s->count ? KG_STRIP : s->last;
+    int64_t wrong[KG_TILE_ROWS], count = 0;
+    uint32_t tiny = 0;
+    for (int64_t r = 0; r < rows; r++)
+        tiny |= tiles->tiny[row + r];
+    if (!tiny && strip_is_finite(tiles->block, (int)rows))
+        return;
+    for (int64_t r = 0; r < rows; r++)
+        if (tiles->tiny[row + r] || !strip_is_finite(tiles->block + r * KG_STRIP, 1))
+            wrong[count++] = r;
+    for (int64_t w = 0; w < count; w++)
+        memset(tiles->block + wrong[w] * KG_STRIP, 0, KG_STRIP * sizeof *tiles->block);
+    for (int64_t k = 0; k < tiles->kn && count > 0; k += STEP) {
+        const int64_t deep = least(STEP, tiles->kn - k), width = KG_B_ALONG_K ? deep : columns;
+        for (int64_t w = 0; w < count; w++)
+            pack(job, job->plan->rows, first + row + wrong[w], 1, tiles->k0 + k, deep, 1,
+                 tiles->panel + w * WIDTH);
+        b_fill(job->call, job->batch, column + i * KG_STRIP, columns, tiles->k0 + k, deep,
+               job->stage, width);
+        for (int64_t d = 0; d < deep; d++)
+            for (int64_t w = 0; w < count; w++)
+                for (int64_t c = 0; c < columns; c++)
+                    tiles->block[wrong[w] * KG_STRIP + place_of_column(c)] +=
+                        tiles->panel[w * WIDTH + d] *
+                        job->stage[KG_B_ALONG_K ? c * width + d : d * width + c];
+    }
+}
+
+// Up to 32 rows by a strip: sums of a block of k.
+static void multiply_rows(const struct tiles *tiles, const struct strips *s, int64_t i, int64_t row,
+                          int64_t rows)
+{
     const int64_t across = tiles->squares * KG_SQUARE,
                   down = tiles->squares * KG_SCALED_TERMS * KG_SQUARE;
+    const uint32_t *left = tiles->left + row / KG_SQUARE_SIDE * down, *right = tiles->right;
+    int64_t run = 0;
+    for (int64_t k = 0, end; k < tiles->kn; k = end, run++) {
+        const struct strips own = strips_of_run(tiles, s, run);
+        const struct strip_values values = values_of(&own, i);
+        end = scales_end(tiles->k0, k, tiles->kn);
+        const int64_t steps = ceiling(end - k, KG_SQUARE_DEPTH);
+        for (int j = 0; j < KG_PARTS; j += 2) {
+            const uint32_t *columns = right + j * across;
+            if (rows > KG_SQUARE_SIDE)
+                multiply_two(steps, left, down, columns, across, tiles->sums);
+            else
+                multiply_one(steps, left, columns, across, tiles->sums);
+            add_scaled(&values, j, rows, tiles->sums, tiles->totals + run * tiles->rows + row,
+                       k == 0, tiles->block);
+        }
+        left += steps * KG_SCALED_TERMS * KG_SQUARE;
+        right += steps * KG_SQUARE;
+    }
+}
+
+// All rows of the item, which begin at `first`, by a strip. Sums of blocks are added as those of
+// slabs are, so that results do not depend on how many threads there are.
+static void multiply_strip(const struct job *job, const struct tiles *tiles, const struct strips *s,
+                           int64_t i, int64_t first, int64_t column, bool fresh, KG_REAL *sums)
+{
     put_strip(tiles, s, i);
-    for (int64_t row = 0; row < tiles->rows; row += HIGH) {
-        const int64_t rows = least(HIGH, tiles->rows - row);
-        const uint32_t *left = tiles->left + row / KG_SQUARE_SIDE * down, *right = tiles->right;
-        int64_t run = 0;
-        for (int64_t k = 0, end; k < tiles->kn; k = end, run++) {
-            const struct strips own = strips_of_run(tiles, s, run);
-            const struct strip_values values = values_of(&own, i);
-            end = scales_end(tiles->k0, k, tiles->kn);
-            const int64_t steps = ceiling(end - k, KG_SQUARE_DEPTH);
-            for (int j = 0; j < KG_PARTS; j += 2) {
-                const uint32_t *columns = right + j * across;
-                if (rows > KG_SQUARE_SIDE)
-                    multiply_two(steps, left, down, columns, across, tiles->sums);
-                else
-                    multiply_one(steps, left, columns, across, tiles->sums);
-                add_scaled(&values, j, rows, tiles->sums, tiles->totals + run * tiles->rows + row,
-                           fresh && k == 0, sums + row * KG_STRIP);
-            }
-            left += steps * KG_SCALED_TERMS * KG_SQUARE;
-            right += steps * KG_SQUARE;
+    for (int64_t row = 0; row < tiles->rows; row += KG_TILE_ROWS) {
+        const int64_t rows = least(KG_TILE_ROWS, tiles->rows - row);
+        vector *to = (vector *)(sums + row * KG_STRIP);
+        multiply_rows(tiles, s, i, row, rows);
+        repair_rows(job, tiles, s, i, first, row, rows, column);
+        for (int64_t v = 0; v < rows * KG_PARTS; v++) {
+            vector sum = ((const vector *)tiles->block)[v];
+            if (!fresh)
+                sum += to[v];
+            to[v] = sum;
         }
     }
 }
 
-// False if rows have tiny numbers, or sums are not finite: factors that are not finite may have
-// been multiplied in another order. Then nothing is stored.
-static bool run_scaled_tiles(const struct job *job, int64_t row, int64_t rows, int64_t column,
+static void run_scaled_tiles(const struct job *job, int64_t row, int64_t rows, int64_t column,
                              int64_t columns)
 {
     const struct plan *p = job->plan;
@@ -418,19 +473,14 @@ static bool run_scaled_tiles(const struct job *job, int64_t row, int64_t rows, i
         fill_values(job, &tiles, &s, column);
         const int64_t down = tiles.squares * KG_SCALED_TERMS * KG_SQUARE;
         for (int64_t r = 0; r < rows; r += KG_SQUARE_SIDE)
-            if (pack_squares(job, &tiles, row + r, least(KG_SQUARE_SIDE, rows - r),
-                             tiles.left + r / KG_SQUARE_SIDE * down, tiles.totals + r))
-                return false;
+            pack_squares(job, &tiles, row + r, least(KG_SQUARE_SIDE, rows - r),
+                         tiles.left + r / KG_SQUARE_SIDE * down, tiles.totals + r, tiles.tiny + r);
         for (int64_t i = 0; i < s.count; i++)
-            multiply_strip(&tiles, &s, i, k == 0, job->sums + i * rows * KG_STRIP);
+            multiply_strip(job, &tiles, &s, i, row, column, k == 0,
+                           job->sums + i * rows * KG_STRIP);
     }
-    for (int64_t i = 0; i < s.count; i++)
-        for (int64_t r = 0; r < rows; r++)
-            if (!strip_is_finite(job->sums + (i * rows + r) * KG_STRIP, 1))
-                return false;
     for (int64_t i = 0; i < s.count; i++)
         store_strip(job, row, rows, column + i * KG_STRIP, i + 1 < s.count ? KG_STRIP : s.last,
                     job->sums + i * rows * KG_STRIP);
-    return true;
 }
 #endif
