@@ -59,7 +59,7 @@ KG_INLINE bool kg_tiles_ask(void)
 
 #if defined(KG_TILE_LOAD)
 // May this process use tile instructions?
-static bool kg_tiles_allowed(void)
+KG_INLINE bool kg_tiles_allowed(void)
 {
     static int known; // 0: permission was not requested yet
     int answer = __atomic_load_n(&known, __ATOMIC_RELAXED);
