@@ -315,7 +315,6 @@
 #undef KG_A_UNSIGNED
 #undef KG_B_UNSIGNED
 #undef KG_SHORT_STEPS
-#undef tile_halves
 #undef KG_SQUARE_SIDE
 #undef KG_SQUARE
 #undef KG_SQUARE_DEPTH
@@ -334,7 +333,6 @@
 #undef pack_squares
 #undef strip_zeros
 #undef read_zeros
-#undef look_up
 #undef put_pair
 #undef put_steps
 #undef put_run

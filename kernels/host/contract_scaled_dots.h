@@ -4,11 +4,10 @@
 // (AVX-512 VNNI would need rows of 8 bits.)
 
 #if !KG_PANEL_DOTS
-enum { KG_TABLE_ENTRIES = 32 };
+enum { KG_TABLE_ENTRIES = KG_DIFFERENCES };
 #endif
 
 #if KG_SCALED_DOTS
-typedef uint16_t half_vector __attribute__((vector_size(64), may_alias));
 typedef uint8_t byte_vector __attribute__((vector_size(64), may_alias));
 
 enum { KG_DOT_HIGH = 4 / KG_SCALED_TERMS }; // rows for which this is faster
@@ -18,14 +17,6 @@ KG_INLINE vector add_dots(vector sums, half_vector a, word_vector b)
 {
     __asm__("vdpbf16ps %2, %1, %0" : "+v"(sums) : "v"(a), "v"(b));
     return sums;
-}
-
-// The entries whose numbers are the lower five bits of each half.
-KG_INLINE half_vector find_halves(half_vector table, word_vector numbers)
-{
-    half_vector found;
-    __asm__("vpermw %1, %2, %0" : "=v"(found) : "vm"(table), "v"(numbers));
-    return found;
 }
 
 // Puts a number, as the sum of KG_SCALED_TERMS bf16 numbers, into the lower or upper half of words
@@ -43,17 +34,9 @@ KG_INLINE bool put_terms(float rest, bool is_upper, uint32_t *to)
 }
 
 #if !KG_PANEL_DOTS
-// Entry i is the difference that is i modulo 32 or, where the zero is a number, that of element
-// i modulo 16.
 static void make_table(uint16_t *table)
 {
-    const int bias = KG_SCALED_SIGNED ? 8 : 0, first = -(KG_SCALED_GREATEST_ZERO + bias);
-    for (int i = 0; i < KG_TABLE_ENTRIES; i++) {
-        const int element = KG_SCALED_SIGNED ? ((i & 15) ^ 8) - 8 : i & 15;
-        const int value =
-            KG_SCALED_FIXED ? element - KG_SCALED_LEAST_ZERO : first + ((i - first) & 31);
-        table[i] = (uint16_t)(kg_bits_f32((float)value) >> 16);
-    }
+    make_differences(table);
 }
 
 #if !KG_SCALED_LINES

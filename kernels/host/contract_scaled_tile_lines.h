@@ -82,7 +82,7 @@ KG_INLINE void put_words(word_vector words, const struct strip_zeros *zeros, int
         word_vector number = (words >> (8 * pair) & 0xf) | (upper & 0x000f0000);
         if (!KG_SCALED_FIXED)
             number = ((number ^ (KG_SCALED_SIGNED ? 0x00080008 : 0)) | 0x00200020) - zeros->of[j];
-        *(tile_halves *)(to + pair * KG_SQUARE_SIDE) = look_up(zeros->table, number);
+        *(half_vector *)(to + pair * KG_SQUARE_SIDE) = find_halves(zeros->table, number);
     }
 }
 #else

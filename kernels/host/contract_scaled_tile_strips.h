@@ -32,7 +32,7 @@ KG_INLINE void put_pair(word_vector one, word_vector two, const struct strip_zer
         if (!KG_SCALED_FIXED)
             number = (((number & 0x000f000f) ^ (KG_SCALED_SIGNED ? 0x00080008 : 0)) | 0x00200020) -
                      zeros->of[j];
-        *(tile_halves *)(to + j * apart) = look_up(zeros->table, number);
+        *(half_vector *)(to + j * apart) = find_halves(zeros->table, number);
     }
 }
 #else

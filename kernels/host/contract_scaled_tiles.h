@@ -7,13 +7,10 @@
 //
 // A *square* is what a tile register holds: 16 rows of 16 words, each of which has two steps of k.
 #if KG_SCALED_TILES
-typedef uint16_t tile_halves __attribute__((vector_size(64), may_alias));
-
 enum {
     KG_SQUARE_SIDE = 16,
     KG_SQUARE = KG_SQUARE_SIDE * KG_SQUARE_SIDE, // words
     KG_SQUARE_DEPTH = 2 * KG_SQUARE_SIDE,        // steps of k
-    KG_DIFFERENCES = 32,                         // entries of the table
 };
 
 // A block of k, and the workspace of an item.
@@ -27,7 +24,7 @@ struct tiles {
     uint32_t *right;       // squares of a strip, part after part
     KG_REAL *sums;         // of four squares
     KG_REAL *block;        // and of 32 rows by a strip
-    uint16_t *differences; // the table
+    uint16_t *differences; // those of 4-bit integers to zeros, a table
     KG_REAL *panel;        // a panel of rows that is computed, or some steps of single ones
 };
 
@@ -103,26 +100,6 @@ static struct tiles open_tiles(const struct job *job, int64_t rows, int64_t colu
     };
 }
 
-#if KG_SCALED_BITS == 4
-// Entry i is the difference that is i modulo 32 or, where the zero is a number, that of element
-// i modulo 16.
-static void make_differences(uint16_t *table)
-{
-    const int bias = KG_SCALED_SIGNED ? 8 : 0, first = -(KG_SCALED_GREATEST_ZERO + bias);
-    for (int i = 0; i < KG_DIFFERENCES; i++) {
-        const int element = KG_SCALED_SIGNED ? ((i & 15) ^ 8) - 8 : i & 15;
-        const int value =
-            KG_SCALED_FIXED ? element - KG_SCALED_LEAST_ZERO : first + ((i - first) & 31);
-        table[i] = (uint16_t)(kg_bits_f32((float)value) >> 16);
-    }
-}
-#else
-static void make_differences(uint16_t *table)
-{
-    (void)table; // bytes are converted
-}
-#endif
-
 // ---- Rows ----
 
 // Sixteen rows of the matrix, and up to 32 steps of k of each.
@@ -184,8 +161,8 @@ KG_INLINE void put_squares(const struct row_steps *from, uint32_t *to,
         for (int t = 0; t < KG_SCALED_TERMS; t++) {
             const word_vector low = (word_vector)rest[0] & 0xffff0000,
                               high = (word_vector)rest[1] & 0xffff0000;
-            *(tile_halves *)(to + t * KG_SQUARE + r * KG_SQUARE_SIDE) =
-                KG_SHUFFLE((tile_halves)low, (tile_halves)high, KG_UPPER_HALVES);
+            *(half_vector *)(to + t * KG_SQUARE + r * KG_SQUARE_SIDE) =
+                KG_SHUFFLE((half_vector)low, (half_vector)high, KG_UPPER_HALVES);
             rest[0] -= (vector)low;
             rest[1] -= (vector)high;
         }
@@ -237,7 +214,7 @@ KG_APART void pack_squares(const struct job *job, const struct tiles *tiles, int
 // Zeros of a strip, as differences to them are made.
 struct strip_zeros {
 #if KG_SCALED_BITS == 4
-    tile_halves table;
+    half_vector table;
     word_vector of[KG_PARTS]; // in both halves of a word
 #else
     vector of[KG_PARTS];
@@ -251,27 +228,13 @@ KG_INLINE struct strip_zeros read_zeros(const struct strip_values *values, const
 {
     typedef int32_t numbers __attribute__((vector_size(4 * KG_LANES)));
     struct strip_zeros zeros;
-    zeros.table = *(const tile_halves *)table;
+    zeros.table = *(const half_vector *)table;
     for (int j = from; j < to; j++) {
         const word_vector zero =
             (word_vector) __builtin_convertvector(values->zeros[j] - part_exponent(j), numbers);
         zeros.of[j] = (zero & 31) | (zero & 31) << 16;
     }
     return zeros;
-}
-
-// The entries whose numbers are the lower five bits of each half.
-KG_INLINE tile_halves look_up(tile_halves table, word_vector numbers)
-{
-    tile_halves found;
-#if defined(__AVX512BW__)
-    __asm__("vpermw %1, %2, %0" : "=v"(found) : "vm"(table), "v"(numbers));
-#else
-    const tile_halves number = (tile_halves)numbers & (KG_DIFFERENCES - 1);
-    for (int i = 0; i < 32; i++)
-        found[i] = table[number[i]];
-#endif
-    return found;
 }
 
 #else
@@ -458,7 +421,9 @@ static void run_scaled_tiles(const struct job *job, int64_t row, int64_t rows, i
     const struct plan *p = job->plan;
     struct strips s = open_columns(job, columns);
     struct tiles tiles = open_tiles(job, rows, columns);
+#if KG_SCALED_TABLE
     make_differences(tiles.differences);
+#endif
     if (job->kn == 0)
         memset(job->sums, 0, (size_t)(rows * s.count * KG_STRIP) * sizeof *job->sums);
     for (int64_t k = 0; k < job->kn; k += tiles.kn) {

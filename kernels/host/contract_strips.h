@@ -65,6 +65,7 @@ enum {
     // On one core of an AVX2 machine, f16 rows against lines, 4096 x 4096: 16 rows take 23.3 ms in
     // place and 28.5 by conversion, 32 rows 45.0 and 42.2.
     KG_SCALED_ROWS = KG_SCALED_LINES && KG_LANES < 16 ? 24 : 8,
+    KG_DIFFERENCES = 32, // to zeros, entries of a table
     // Of contract_scaled.h: rows and vectors of sums in a register tile, at most.
     KG_SCALED_HIGH = 4,
     KG_SCALED_TILE = KG_LANES == 16 ? 16 : 8,
@@ -204,6 +205,39 @@ KG_INLINE void order_by_part(const KG_REAL *columns, vector by[KG_PARTS])
 #undef KG_EVEN
 #undef KG_ODD
 }
+
+#if KG_LANES == 16
+typedef uint16_t half_vector __attribute__((vector_size(64), may_alias));
+#endif
+
+#if KG_SCALED_TABLE
+// Entry i is the difference that is i modulo 32 or, where the zero is a number, that of element
+// i modulo 16.
+KG_INLINE void make_differences(uint16_t *table)
+{
+    const int bias = KG_SCALED_SIGNED ? 8 : 0, first = -(KG_SCALED_GREATEST_ZERO + bias);
+    for (int i = 0; i < KG_DIFFERENCES; i++) {
+        const int element = KG_SCALED_SIGNED ? ((i & 15) ^ 8) - 8 : i & 15;
+        const int value =
+            KG_SCALED_FIXED ? element - KG_SCALED_LEAST_ZERO : first + ((i - first) & 31);
+        table[i] = (uint16_t)(kg_bits_f32((float)value) >> 16);
+    }
+}
+
+// The entries whose numbers are the lower five bits of each half.
+KG_INLINE half_vector find_halves(half_vector table, word_vector numbers)
+{
+    half_vector found;
+#if defined(__AVX512BW__)
+    __asm__("vpermw %1, %2, %0" : "=v"(found) : "vm"(table), "v"(numbers));
+#else
+    const half_vector number = (half_vector)numbers & (KG_DIFFERENCES - 1);
+    for (int i = 0; i < KG_DIFFERENCES; i++)
+        found[i] = table[number[i]];
+#endif
+    return found;
+}
+#endif
 
 // Zeros, scales and offsets of strip `i`, a vector for each part of its words.
 struct strip_values {
