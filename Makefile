@@ -70,7 +70,7 @@ test-triton:
 	@cmake --preset dev >/dev/null
 	cmake --build build/dev --target kernelgen python_package
 	@[ -x $(TORCH_VENV)/bin/python ] || python3 -m venv $(TORCH_VENV)
-	@$(TORCH_VENV)/bin/python -c 'import torch, numpy, triton' 2>/dev/null || $(TORCH_VENV)/bin/pip install torch numpy triton
+	@$(TORCH_VENV)/bin/python -c 'import torch, numpy, triton' 2>/dev/null || $(TORCH_VENV)/bin/pip install torch 'numpy<2.4' triton
 	KG_TRITON_PYTHON=$(TORCH_VENV)/bin/python ctest --test-dir build/dev --output-on-failure -R '^triton/'
 
 test-ascend:
@@ -87,7 +87,7 @@ test-bundle:
 	@cmake --preset dev >/dev/null
 	cmake --build build/dev --target kernelgen
 	@[ -x $(TORCH_VENV)/bin/python ] || python3 -m venv $(TORCH_VENV)
-	@$(TORCH_VENV)/bin/python -c 'import torch, numpy, triton' 2>/dev/null || $(TORCH_VENV)/bin/pip install torch numpy triton
+	@$(TORCH_VENV)/bin/python -c 'import torch, numpy, triton' 2>/dev/null || $(TORCH_VENV)/bin/pip install torch 'numpy<2.4' triton
 	KG_TRITON_PYTHON=$(TORCH_VENV)/bin/python ctest --test-dir build/dev --output-on-failure -R '^bundle/accuracy_files'
 
 demo:

@@ -1,6 +1,7 @@
 # The head of NAME_accuracy.py: what it imports. The definition follows, then the other parts.
 
 import argparse
+import importlib.metadata
 import importlib.util
 import json
 import math

@@ -25,8 +25,20 @@ def load_kernel(path):
     return getattr(module, NAME)
 
 
+def is_before(package, *version):
+    """Whether the package is installed, and older than that."""
+    try:
+        found = importlib.metadata.version(package).split(".")
+        return tuple(int(part) for part in found[:2]) < version
+    except (importlib.metadata.PackageNotFoundError, ValueError):
+        return False
+
+
 def choose_device(name):
     if name == "cpu":
+        if is_before("triton", 3, 7) and not is_before("numpy", 2, 4):
+            raise Unusable("--device cpu: this Triton's interpreter fails with NumPy 2.4; "
+                           "install Triton 3.7 or 'numpy<2.4'", 3)
         os.environ["TRITON_INTERPRET"] = "1"  # before Triton is imported
         return torch.device("cpu")
     if name == "npu":

@@ -181,12 +181,13 @@ struct kg_constant {
 };
 
 // Combines `value` with the best so far and tells whether it replaced it. One thread does so for
-// each element. Zeros and NaN are made unique, so that comparing bits finds equal values.
-template <typename VALUES>
+// each element. Zeros and NaN are made unique, so that comparing bits finds equal values. UNIQUE:
+// zeros are so already.
+template <typename VALUES, bool UNIQUE = false>
 KG_INLINE bool kg_take_better(float &best, float value)
 {
     const float old = best;
-    best = VALUES::both(best, value + 0.0f); // min and max leave one kind of NaN
+    best = VALUES::both(best, UNIQUE ? value : value + 0.0f); // min and max leave one kind of NaN
     return kg_bits_f32(best) != kg_bits_f32(old);
 }
 

@@ -1,7 +1,7 @@
 // Loads and stores several elements of a row: one vector of adjacent elements if WHOLE, else
 // elements `step` apart, so that the lanes of a warp still access adjacent elements, under a
 // predicate for the `left` elements to the end of the row. CACHE 1: the data is not needed again;
-// 2: what is read is evicted first from the L2.
+// 2 and 3: what is read is evicted first, or last, from the L2.
 template <bool WHOLE, int CACHE, int COUNT, typename T>
 KG_INLINE kg_vec<T, COUNT> kg_load_predicated(const T *from, int64_t stride, int step, int64_t left)
 {
@@ -9,6 +9,8 @@ KG_INLINE kg_vec<T, COUNT> kg_load_predicated(const T *from, int64_t stride, int
         return kg_load_vec_stream<COUNT>(from);
     } else if constexpr (WHOLE && CACHE == 2) {
         return kg_load_vec_evict_first<COUNT>(from);
+    } else if constexpr (WHOLE && CACHE == 3) {
+        return kg_load_vec_evict_last<COUNT>(from);
     } else if constexpr (WHOLE) {
         return kg_load_vec<COUNT>(from);
     } else {

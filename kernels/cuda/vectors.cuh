@@ -202,26 +202,36 @@ KG_INLINE uint64_t kg_evict_first()
     return policy;
 }
 
-// The same made where it is asked for. Compilers would make it beside its loads, and those that
-// have a condition could have no predicate then.
-KG_INLINE uint64_t kg_evict_first_here()
+// For loads that the L2 evicts last, from sm_80 on.
+KG_INLINE uint64_t kg_evict_last()
 {
-    uint64_t policy = kg_evict_first();
+    uint64_t policy = 0;
+#if __CUDA_ARCH__ >= 800
+    asm("createpolicy.fractional.L2::evict_last.b64 %0, 1.0;" : "=l"(policy));
+#endif
+    return policy;
+}
+
+// A policy made where this is called. Compilers would make it beside its loads, and those that have
+// a condition could have no predicate then.
+KG_INLINE uint64_t kg_policy_here(uint64_t policy)
+{
     asm volatile("" : "+l"(policy));
     return policy;
 }
 
 #if __CUDA_ARCH__ >= 800
-// Loads that the L2 evicts first: what other kernels wrote stays there instead, and need not go to
-// memory while this one runs.
-KG_INLINE uint32_t kg_read_evict_first(const uint32_t *from, uint64_t policy)
+// Loads with a policy of the L2. Evicted first: what other kernels wrote stays there instead, and
+// need not go to memory while this one runs. Evicted last: what this kernel writes leaves the L2
+// sooner, and memory is written in longer stretches.
+KG_INLINE uint32_t kg_read_policy(const uint32_t *from, uint64_t policy)
 {
     uint32_t word;
     asm("ld.global.nc.L2::cache_hint.u32 %0, [%1], %2;" : "=r"(word) : "l"(from), "l"(policy));
     return word;
 }
 
-KG_INLINE uint2 kg_read_evict_first(const uint2 *from, uint64_t policy)
+KG_INLINE uint2 kg_read_policy(const uint2 *from, uint64_t policy)
 {
     uint2 word;
     asm("ld.global.nc.L2::cache_hint.v2.u32 {%0, %1}, [%2], %3;"
@@ -230,7 +240,7 @@ KG_INLINE uint2 kg_read_evict_first(const uint2 *from, uint64_t policy)
     return word;
 }
 
-KG_INLINE uint4 kg_read_evict_first(const uint4 *from, uint64_t policy)
+KG_INLINE uint4 kg_read_policy(const uint4 *from, uint64_t policy)
 {
     uint4 word;
     asm("ld.global.nc.L2::cache_hint.v4.u32 {%0, %1, %2, %3}, [%4], %5;"
@@ -240,9 +250,9 @@ KG_INLINE uint4 kg_read_evict_first(const uint4 *from, uint64_t policy)
 }
 #endif
 
-// For data that is read once and not written while the kernel runs, and is more than the L2 holds.
+// For data that is read once and not written while the kernel runs.
 template <int N, typename T>
-KG_INLINE kg_vec<T, N> kg_load_vec_evict_first(const T *from, uint64_t policy)
+KG_INLINE kg_vec<T, N> kg_load_vec_policy(const T *from, uint64_t policy)
 {
 #if __CUDA_ARCH__ >= 800
     typedef typename kg_word<N * sizeof(T)>::type word;
@@ -251,7 +261,7 @@ KG_INLINE kg_vec<T, N> kg_load_vec_evict_first(const T *from, uint64_t policy)
 #pragma unroll
         for (int i = 0; i < (int)(sizeof v / sizeof(word)); i++)
             reinterpret_cast<word *>(&v)[i] =
-                kg_read_evict_first(reinterpret_cast<const word *>(from) + i, policy);
+                kg_read_policy(reinterpret_cast<const word *>(from) + i, policy);
         return v;
     }
 #endif
@@ -261,7 +271,13 @@ KG_INLINE kg_vec<T, N> kg_load_vec_evict_first(const T *from, uint64_t policy)
 template <int N, typename T>
 KG_INLINE kg_vec<T, N> kg_load_vec_evict_first(const T *from)
 {
-    return kg_load_vec_evict_first<N>(from, kg_evict_first());
+    return kg_load_vec_policy<N>(from, kg_evict_first());
+}
+
+template <int N, typename T>
+KG_INLINE kg_vec<T, N> kg_load_vec_evict_last(const T *from)
+{
+    return kg_load_vec_policy<N>(from, kg_evict_last());
 }
 
 KG_INLINE uint32_t kg_shared_address(const void *shared)
@@ -340,6 +356,42 @@ KG_INLINE void kg_store_vec_stream(T *to, kg_vec<T, N> v)
 #pragma unroll
     for (int i = 0; i < (int)(sizeof v / sizeof(word)); i++)
         kg_write_once(reinterpret_cast<word *>(to) + i, reinterpret_cast<const word *>(&v)[i]);
+}
+
+// A vector whose zeros are positive, made two elements at a time. Without ALL it stays as it is.
+template <bool ALL, int N>
+KG_INLINE kg_vec<kg_f16, N> kg_unique_zeros_f16(kg_vec<kg_f16, N> v)
+{
+    if constexpr (ALL && N == 1)
+        asm("add.rn.f16 %0, %0, %1;" : "+h"(v.at[0]) : "h"((kg_f16)0));
+    else if constexpr (ALL)
+#pragma unroll
+        for (int i = 0; i < N / 2; i++)
+            asm("add.rn.f16x2 %0, %0, %1;" : "+r"(reinterpret_cast<uint32_t *>(&v)[i]) : "r"(0));
+    return v;
+}
+
+template <bool ALL, int N>
+KG_INLINE kg_vec<kg_bf16, N> kg_unique_zeros_bf16(kg_vec<kg_bf16, N> v)
+{
+#if __CUDA_ARCH__ >= 800
+    const uint32_t ones = 0x3f803f80, zeros = 0;
+    if constexpr (ALL && N == 1)
+        asm("fma.rn.bf16 %0, %0, %1, %2;"
+            : "+h"(v.at[0])
+            : "h"((kg_bf16)ones), "h"((kg_bf16)zeros));
+    else if constexpr (ALL)
+#pragma unroll
+        for (int i = 0; i < N / 2; i++)
+            asm("fma.rn.bf16x2 %0, %0, %1, %2;"
+                : "+r"(reinterpret_cast<uint32_t *>(&v)[i])
+                : "r"(ones), "r"(zeros));
+#else
+#pragma unroll
+    for (int i = 0; ALL && i < N; i++)
+        v.at[i] = v.at[i] == 0x8000 ? 0 : v.at[i];
+#endif
+    return v;
 }
 
 // ---- Elements of vectors: stored and computed types ----

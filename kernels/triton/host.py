@@ -363,6 +363,13 @@ def _index_of(*tensors: torch.Tensor) -> tl.dtype:
     return tl.int64 if most >= 2**31 - 16384 else tl.int32
 
 
+def _once(*tensors: torch.Tensor) -> str:
+    """How caches keep what is read once: no longer than they must, but longer than what is written
+    where all of it is many times what they hold. Results then leave them in longer stretches."""
+    spans = sum(t.numel() * t.element_size() for t in tensors)
+    return "evict_last" if spans > 400 * 2**20 else "evict_first"
+
+
 def _on(device: torch.device) -> typing.Any:
     """Launches go to the device that the tensors are on."""
     module = getattr(torch, device.type, None)

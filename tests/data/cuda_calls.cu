@@ -10,7 +10,10 @@ KG_INLINE void copy(const char *from, char *to)
     kg_store_vec_stream((T *)to + N, kg_load_vec_stream<N>((const T *)from + N));
     kg_store_vec((T *)to + 2 * N, kg_load_vec_evict_first<N>((const T *)from + 2 * N));
     kg_store_vec((T *)to + 3 * N,
-                 kg_load_vec_evict_first<N>((const T *)from + 3 * N, kg_evict_first_here()));
+                 kg_load_vec_policy<N>((const T *)from + 3 * N, kg_policy_here(kg_evict_first())));
+    kg_vec<uint16_t, N> halves = kg_load_vec<N>((const uint16_t *)from);
+    kg_store_vec((uint16_t *)to, kg_unique_zeros_bf16<true>(kg_unique_zeros_f16<true>(halves)));
+    kg_store_vec((T *)to + 4 * N, kg_load_vec_evict_last<N>((const T *)from + 4 * N));
 }
 
 template <typename FOLD>

@@ -34,6 +34,12 @@
 #define WHERE                                                                                      \
     "op where_first(x: f32[P, D]) -> (y: i64[D])\n"                                                \
     "{ y[d] = argmax(p) x[p, d] }\n"
+#define WHERE_F16                                                                                  \
+    "op where_f16(x: f16[P, D]) -> (y: i64[D])\n"                                                  \
+    "{ y[d] = argmax(p) x[p, d] }\n"
+#define WHERE_BF16                                                                                 \
+    "op where_bf16(x: bf16[P, D]) -> (y: i64[D])\n"                                                \
+    "{ y[d] = argmin(p) x[p, d] }\n"
 #define LAST                                                                                       \
     "op last(x: f32[P, D]) -> (y: f32[P])\n"                                                       \
     "{ y[p] = max(d) x[p, d] }\n"
@@ -169,6 +175,10 @@ static const struct form {
      "pointwise: threads=128 vector=8 rows=4 stream=0 maxnreg=0 tile=0 last=0"},
     {"pointwise, tiles", TURNED, "B=3 P=200 D=136",
      "pointwise: threads=256 vector=8 rows=1 stream=0 maxnreg=0 tile=64 last=0"},
+    {"pointwise, evicted last", ADD, "P=300 D=1024",
+     "pointwise: threads=128 vector=8 rows=2 stream=3 maxnreg=0 tile=0 last=0"},
+    {"pointwise, tiles evicted last", TURNED, "B=3 P=200 D=136",
+     "pointwise: threads=256 vector=8 rows=1 stream=3 maxnreg=0 tile=64 last=0"},
     {"pointwise, any tiles", TURNED, "B=2 P=77 D=131",
      "pointwise: threads=128 vector=8 rows=1 stream=0 maxnreg=0 tile=32 last=0"},
     {"pointwise, last axis", ROUNDS, "N=3 C=5 P=64 D=4",
@@ -178,6 +188,9 @@ static const struct form {
      "rowwise*4: threads=16 vector=8 hold=2 keep=1 cluster=1 shared=0 maxnreg=0"},
     {"rowwise, block", SOFTMAX, "P=10 D=2048",
      "rowwise*4: threads=256 vector=8 hold=1 keep=1 cluster=1 shared=0 maxnreg=0"},
+    {"rowwise, evicted last", SOFTMAX, "P=10 D=2048",
+     "rowwise*4: threads=128 vector=8 hold=2 keep=1 cluster=1 shared=0 staged=0 evict=2 "
+     "maxnreg=0"},
     {"rowwise, read again", SOFTMAX, "P=4 D=5001",
      "rowwise*4: threads=128 vector=8 hold=2 keep=0 cluster=1 shared=0 maxnreg=0"},
     {"rowwise, cluster", SOFTMAX, "P=4 D=16384",
@@ -200,6 +213,14 @@ static const struct form {
      "reduce: column=1 threads=128 vector=4 unroll=4 split=16 cluster=0 maxnreg=0"},
     {"reduce, argmax", WHERE, "P=5000 D=64",
      "reduce: column=1 threads=256 vector=2 unroll=4 split=8 cluster=0 maxnreg=0"},
+    {"reduce, argmax of f16", WHERE_F16, "P=5000 D=68",
+     "reduce: column=1 threads=128 vector=4 unroll=8 split=8 cluster=0 maxnreg=0"},
+    {"reduce, argmin of bf16", WHERE_BF16, "P=5000 D=66",
+     "reduce: column=1 threads=128 vector=2 unroll=16 split=1 cluster=0 maxnreg=0"},
+    {"reduce, argmax of f16, any", WHERE_F16, "P=777 D=67",
+     "reduce: column=1 threads=128 vector=4 unroll=8 split=2 cluster=0 maxnreg=0"},
+    {"reduce, argmax of f16, cluster", WHERE_F16, "P=5000 D=65",
+     "reduce: column=1 threads=256 vector=1 unroll=4 split=4 cluster=1 maxnreg=0"},
     {"reduce, row of a cluster", TOTAL, "N=100003",
      "reduce: column=0 threads=512 vector=4 unroll=4 split=8 cluster=1 maxnreg=0"},
     {"reduce, column, cluster", FIRST, "P=900 D=512",

@@ -72,6 +72,9 @@ void kg_cuda_fold(struct kg_text *text, const struct kg_fold *fold, const char *
 // The one that folds the values whose places are found.
 void kg_cuda_fold_values(struct kg_text *text, const struct kg_fold *fold);
 
+// Which lines the L2 replaces when a kernel needs room: those of loads with evict_first before what
+// other kernels wrote, those of loads with evict_last after what this kernel writes.
+enum kg_cuda_evict { KG_CUDA_EVICT_NORMAL, KG_CUDA_EVICT_FIRST, KG_CUDA_EVICT_LAST };
 // Whether the access finds each element of its tensor once: nothing is lost if caches do not keep
 // it.
 bool kg_cuda_reads_once(const struct kg_nest *nest, const struct kg_access *access);

@@ -231,6 +231,13 @@ void kg_cuda_rule_try_evicting(struct kg_cuda_rule *rule, int parameter, int64_t
     kg_cuda_rule_try(rule, &config);
 }
 
+void kg_cuda_rule_evict_last(struct kg_cuda_rule *rule, int parameter, int64_t value, double times)
+{
+    const double bytes = kg_cuda_memory_bytes(&rule->match->group);
+    if (rule->seconds > 0 && bytes > times * (double)rule->match->facts->cache[2])
+        rule->best.value[parameter] = value;
+}
+
 bool kg_cuda_rule_try(struct kg_cuda_rule *rule, const struct kg_config *config)
 {
     // Less than that is noise of the model: rules stay with what they begin with.

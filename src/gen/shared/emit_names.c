@@ -250,6 +250,7 @@ static const char *const reserved_words[] = {
     "spots",
     "vec",
     "full",
+    "unique",
     "reduce",
     "batch",
     "bytes",

@@ -88,6 +88,23 @@ static const char *tensor_argument(const struct kg_triton_host *host,
     return kg_text_string(argument);
 }
 
+// How caches keep what the kernel reads once.
+static void add_once(struct call *call, const struct kg_triton_host *host,
+                     const struct kg_triton_kernel *kernel, struct kg_text *argument)
+{
+    const struct kg_problem *problem = kernel->group->problem;
+    const char *before = "ONCE=_once(";
+    kg_text_cut(argument, 0);
+    for (int i = 0; i < problem->tensor_count; i++) {
+        if (!kernel->pointers[i])
+            continue;
+        kg_text_format(argument, "%s%s", before, host->tensors[i]);
+        before = ", ";
+    }
+    kg_text_add(argument, ")");
+    add(call, kg_text_string(argument));
+}
+
 void kg_triton_host_call(struct kg_text *text, const struct kg_triton_host *host,
                          const struct kg_triton_kernel *kernel, int level, const char *called,
                          const char *constants)
@@ -158,6 +175,8 @@ void kg_triton_host_call(struct kg_text *text, const struct kg_triton_host *host
     kg_text_cut(&argument, 0);
     kg_text_format(&argument, "INDEX=%s", host->index);
     add(&call, kg_text_string(&argument));
+    if (kernel->uses_once)
+        add_once(&call, host, kernel, &argument);
     while (*constants) {
         size_t length = strcspn(constants, ",");
         kg_text_cut(&argument, 0);

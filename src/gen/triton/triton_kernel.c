@@ -220,6 +220,8 @@ void kg_triton_kernel_text(const struct kg_triton_kernel *kernel, const char *co
         }
     }
     add_argument(text, &line, "INDEX: tl.constexpr");
+    if (kernel->uses_once)
+        add_argument(text, &line, "ONCE: tl.constexpr");
     for (int i = 0; i < kernel->block_count; i++) {
         kg_text_cut(&constant, 0);
         kg_text_format(&constant, "%s: tl.constexpr", kernel->blocks[i]);

@@ -58,13 +58,15 @@ struct kg_triton_kernel {
     bool native; // reads of floats keep the dtype that they have in memory
     bool small;  // reads of integers are of 32 bits: the values of the formula are known to be few
     bool narrow; // integers are computed in 32 bits: see triton_range.h
-    bool again;  // a later pass reads the same elements
+    bool again;  // a later pass reads the same elements,
+    bool later;  // or this is the last of several passes
     bool shared; // what is read is read by other programs as well, whatever its subscripts
 
     int load_count;
     struct kg_triton_load loads[KG_TRITON_MAX_LOADS];
 
     // What the body uses. Names by id, NULL: not used.
+    bool uses_once; // the constant ONCE
     const char *pointers[KG_TRITON_TENSORS];
     const char *strides[KG_TRITON_TENSORS][KG_MAX_RANK];
     const char *sizes[KG_MAX_SIZES];

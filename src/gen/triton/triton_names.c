@@ -7,7 +7,7 @@
 
 // What modules import and kernels call. Definitions cannot use Python's keywords as names.
 static const char *const modules[] = {"torch", "triton", "tl"};
-static const char *const builtins[] = {"range", "float", "int", "max", "min", "INDEX"};
+static const char *const builtins[] = {"range", "float", "int", "max", "min", "INDEX", "ONCE"};
 
 static bool is_taken(const struct kg_triton_names *names, const char *name)
 {

@@ -353,6 +353,14 @@ static const char *value_in_tile(const struct kg_triton_kernel *kernel,
     return NULL;
 }
 
+// Whether the kernel writes about as much as it reads, all of it in one pass.
+static bool writes_elements(const struct kg_triton_kernel *kernel)
+{
+    const struct kg_nest *last = kg_group_nest(kernel->group, kernel->group->count - 1);
+    return !kernel->again && !kernel->later && last->axis_count == last->output_axes &&
+           last->output_axes > 0;
+}
+
 // What the caches should do with the elements of a read: keep what other programs or a later pass
 // read too, not keep what is read once; NULL: nothing is known.
 static const char *policy_of(const struct kg_triton_kernel *kernel, const struct kg_access *access)
@@ -376,8 +384,8 @@ static const char *policy_of(const struct kg_triton_kernel *kernel, const struct
         once &= used;
     }
     if (reused || (once && kernel->again))
-        return "evict_last";
-    return once ? "evict_first" : NULL;
+        return "\"evict_last\"";
+    return !once ? NULL : writes_elements(kernel) ? "ONCE" : "\"evict_first\"";
 }
 
 // tl.load of an address, or of a nibble of it.
@@ -399,7 +407,7 @@ static const char *load_text(struct kg_triton_kernel *kernel, const struct kg_te
         if (mask)
             kg_text_format(&text, ", mask=%s, other=%s", mask, other);
         if (policy)
-            kg_text_format(&text, ", eviction_policy=\"%s\"", policy);
+            kg_text_format(&text, ", eviction_policy=%s", policy);
         kg_text_add(&text, ")");
     }
     return kg_triton_keep(kernel, &text);
@@ -484,10 +492,12 @@ const char *kg_triton_read(struct kg_triton_kernel *kernel, const struct kg_acce
     if (known)
         return kg_triton_format(kernel, "%s.to(%s)", known,
                                 kernel->narrow ? "tl.int32" : "tl.int64");
+    const bool packed = kg_dtype_is_packed(kg_emit_tensor_dtype(tensor));
+    const char *policy = packed ? NULL : policy_of(kernel, access);
+    kernel->uses_once |= policy && strcmp(policy, "ONCE") == 0;
     const char *value = kg_triton_fresh(kernel, tensor->name);
     const char *loaded =
-        converted(kernel, tensor,
-                  load_text(kernel, tensor, place.offset, mask, other, policy_of(kernel, access)));
+        converted(kernel, tensor, load_text(kernel, tensor, place.offset, mask, other, policy));
     if (pad)
         kg_triton_line(kernel, "%s = tl.where(%s, %s, %s)", value, place.inside, loaded, pad);
     else

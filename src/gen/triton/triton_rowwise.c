@@ -147,6 +147,7 @@ static void write_pass(const struct rows *rows, struct kg_triton_kernel *kernel,
             continue;
         kernel->nest = kg_group_nest(group, i);
         kernel->again = pass < last_pass(rows);
+        kernel->later = pass > 1 && !kernel->again;
         if (shared->role[i] == KG_ROWWISE_REDUCE)
             kg_triton_fold_step(kernel, &folds[i], inside);
         else if (shared->pass[i] == pass)
@@ -154,7 +155,7 @@ static void write_pass(const struct rows *rows, struct kg_triton_kernel *kernel,
         else
             kg_triton_recompute(kernel, i);
     }
-    kernel->again = false;
+    kernel->again = kernel->later = false;
     kg_triton_close(kernel);
     for (int i = 0; i < group->count; i++) {
         if (needed[i] && shared->role[i] == KG_ROWWISE_REDUCE)

@@ -130,7 +130,7 @@ def _pool_y_kernel(
 @triton.jit
 def _pool_place_kernel(
     x_ptr, place_ptr, x_s0, x_s1, x_s2, place_s0, turns, last, N, H, W, INDEX: tl.constexpr,
-    BLOCK_ROWS: tl.constexpr, BLOCK_COLS: tl.constexpr,
+    ONCE: tl.constexpr, BLOCK_ROWS: tl.constexpr, BLOCK_COLS: tl.constexpr,
 ):
     """place_1[n] = argmax(h, w) x[n, h, w]
     place[n] = cast(i32, place_1[n])
@@ -147,7 +147,7 @@ def _pool_place_kernel(
             h = col // W
             w = col % W
             x = tl.load(x_ptr + n * x_s0 + h * x_s1 + w * x_s2, mask=n_in & col_in, other=0,
-                    eviction_policy="evict_first").to(tl.float32)
+                    eviction_policy=ONCE).to(tl.float32)
             value = x
             better = (place < 0) | (value > total) | ((value != value) & (total == total))
             better = better & col_in
@@ -161,7 +161,7 @@ def _pool_place_kernel(
 @triton.jit
 def _pool_place_part_kernel(
     x_ptr, part_ptr, place_ptr, chunk, x_s0, x_s1, x_s2, turns, last, across, N, H, W,
-    INDEX: tl.constexpr, BLOCK_ROWS: tl.constexpr, BLOCK_COLS: tl.constexpr,
+    INDEX: tl.constexpr, ONCE: tl.constexpr, BLOCK_ROWS: tl.constexpr, BLOCK_COLS: tl.constexpr,
 ):
     """place_1[n] = argmax(h, w) x[n, h, w]
     place[n] = cast(i32, place_1[n])
@@ -180,7 +180,7 @@ def _pool_place_part_kernel(
             h = col // W
             w = col % W
             x = tl.load(x_ptr + n * x_s0 + h * x_s1 + w * x_s2, mask=n_in & col_in, other=0,
-                    eviction_policy="evict_first").to(tl.float32)
+                    eviction_policy=ONCE).to(tl.float32)
             value = x
             better = (place < 0) | (value > total) | ((value != value) & (total == total))
             better = better & col_in
@@ -240,7 +240,7 @@ def _pool_y_f64_kernel(
 @triton.jit
 def _pool_place_f64_kernel(
     x_ptr, place_ptr, x_s0, x_s1, x_s2, place_s0, turns, last, N, H, W, INDEX: tl.constexpr,
-    BLOCK_ROWS: tl.constexpr, BLOCK_COLS: tl.constexpr,
+    ONCE: tl.constexpr, BLOCK_ROWS: tl.constexpr, BLOCK_COLS: tl.constexpr,
 ):
     """place_1[n] = argmax(h, w) x[n, h, w]
     place[n] = cast(i32, place_1[n])
@@ -257,7 +257,7 @@ def _pool_place_f64_kernel(
             h = col // W
             w = col % W
             x = tl.load(x_ptr + n * x_s0 + h * x_s1 + w * x_s2, mask=n_in & col_in, other=0,
-                    eviction_policy="evict_first").to(tl.float64)
+                    eviction_policy=ONCE).to(tl.float64)
             value = x
             better = (place < 0) | (value > total) | ((value != value) & (total == total))
             better = better & col_in
@@ -271,7 +271,7 @@ def _pool_place_f64_kernel(
 @triton.jit
 def _pool_place_f64_part_kernel(
     x_ptr, part_ptr, place_ptr, chunk, x_s0, x_s1, x_s2, turns, last, across, N, H, W,
-    INDEX: tl.constexpr, BLOCK_ROWS: tl.constexpr, BLOCK_COLS: tl.constexpr,
+    INDEX: tl.constexpr, ONCE: tl.constexpr, BLOCK_ROWS: tl.constexpr, BLOCK_COLS: tl.constexpr,
 ):
     """place_1[n] = argmax(h, w) x[n, h, w]
     place[n] = cast(i32, place_1[n])
@@ -290,7 +290,7 @@ def _pool_place_f64_part_kernel(
             h = col // W
             w = col % W
             x = tl.load(x_ptr + n * x_s0 + h * x_s1 + w * x_s2, mask=n_in & col_in, other=0,
-                    eviction_policy="evict_first").to(tl.float64)
+                    eviction_policy=ONCE).to(tl.float64)
             value = x
             better = (place < 0) | (value > total) | ((value != value) & (total == total))
             better = better & col_in
@@ -545,6 +545,13 @@ def _index_of(*tensors: torch.Tensor) -> tl.dtype:
     return tl.int64 if most >= 2**31 - 16384 else tl.int32
 
 
+def _once(*tensors: torch.Tensor) -> str:
+    """How caches keep what is read once: no longer than they must, but longer than what is written
+    where all of it is many times what they hold. Results then leave them in longer stretches."""
+    spans = sum(t.numel() * t.element_size() for t in tensors)
+    return "evict_last" if spans > 400 * 2**20 else "evict_first"
+
+
 def _on(device: torch.device) -> typing.Any:
     """Launches go to the device that the tensors are on."""
     module = getattr(torch, device.type, None)
@@ -596,8 +603,8 @@ def pool(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
                     _tunable(_pool_place_kernel, "BLOCK_ROWS", "BLOCK_COLS")[grid](
                         x, place, x.stride(0), _step(x, 1, H_run), _step(x, 2,
                                 W_run), place.stride(0),
-                        turns, last, N, H_run, W_run, INDEX=index, BLOCK_ROWS=tile.rows,
-                        BLOCK_COLS=tile.cols, num_warps=tile.warps,
+                        turns, last, N, H_run, W_run, INDEX=index, ONCE=_once(x, place),
+                        BLOCK_ROWS=tile.rows, BLOCK_COLS=tile.cols, num_warps=tile.warps,
                     )
                 else:
                     chunk = _cdiv(_cdiv(cols, tile.splits), tile.cols) * tile.cols
@@ -608,8 +615,8 @@ def pool(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
                     _pool_place_part_kernel[grid](
                         x, part, place_1, chunk, x.stride(0), _step(x, 1, H_run), _step(x, 2,
                                 W_run),
-                        turns, last, across, N, H_run, W_run, INDEX=index, BLOCK_ROWS=tile.rows,
-                        BLOCK_COLS=tile.cols, num_warps=tile.warps,
+                        turns, last, across, N, H_run, W_run, INDEX=index, ONCE=_once(x),
+                        BLOCK_ROWS=tile.rows, BLOCK_COLS=tile.cols, num_warps=tile.warps,
                     )
                     grid = (_cdiv(rows, tile.rows),)
                     grid, turns, last, across = _spread(device, grid)
@@ -642,8 +649,8 @@ def pool(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
                     _tunable(_pool_place_f64_kernel, "BLOCK_ROWS", "BLOCK_COLS")[grid](
                         x, place, x.stride(0), _step(x, 1, H_run), _step(x, 2,
                                 W_run), place.stride(0),
-                        turns, last, N, H_run, W_run, INDEX=index, BLOCK_ROWS=tile.rows,
-                        BLOCK_COLS=tile.cols, num_warps=tile.warps,
+                        turns, last, N, H_run, W_run, INDEX=index, ONCE=_once(x, place),
+                        BLOCK_ROWS=tile.rows, BLOCK_COLS=tile.cols, num_warps=tile.warps,
                     )
                 else:
                     chunk = _cdiv(_cdiv(cols, tile.splits), tile.cols) * tile.cols
@@ -654,8 +661,8 @@ def pool(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
                     _pool_place_f64_part_kernel[grid](
                         x, part, place_1, chunk, x.stride(0), _step(x, 1, H_run), _step(x, 2,
                                 W_run),
-                        turns, last, across, N, H_run, W_run, INDEX=index, BLOCK_ROWS=tile.rows,
-                        BLOCK_COLS=tile.cols, num_warps=tile.warps,
+                        turns, last, across, N, H_run, W_run, INDEX=index, ONCE=_once(x),
+                        BLOCK_ROWS=tile.rows, BLOCK_COLS=tile.cols, num_warps=tile.warps,
                     )
                     grid = (_cdiv(rows, tile.rows),)
                     grid, turns, last, across = _spread(device, grid)

@@ -83,7 +83,7 @@ def _store(pointer, value, mask=None):
 @triton.jit
 def _softmax_kernel(
     x_ptr, y_ptr, x_s0, x_s1, y_s0, y_s1, turns, last, P, D, INDEX: tl.constexpr,
-    BLOCK_ROWS: tl.constexpr, BLOCK_COLS: tl.constexpr,
+    ONCE: tl.constexpr, BLOCK_ROWS: tl.constexpr, BLOCK_COLS: tl.constexpr,
 ):
     """m[p] = max(d) x[p, d]
     e[p, d] = exp(x[p, d] - m[p])
@@ -97,7 +97,7 @@ def _softmax_kernel(
         d = tl.arange(0, BLOCK_COLS)[None, :].to(INDEX)
         d_in = d < D
         x = tl.load(x_ptr + p * x_s0 + d * x_s1, mask=p_in & d_in, other=0,
-                eviction_policy="evict_first").to(tl.float32)
+                eviction_policy=ONCE).to(tl.float32)
         m = _largest(tl.where(d_in, x, float("-inf")), 1, keep_dims=True)
         e = tl.exp(x - m)
         y_1 = tl.sum(tl.where(d_in, e, 0.0), 1, keep_dims=True)
@@ -299,6 +299,13 @@ def _index_of(*tensors: torch.Tensor) -> tl.dtype:
     return tl.int64 if most >= 2**31 - 16384 else tl.int32
 
 
+def _once(*tensors: torch.Tensor) -> str:
+    """How caches keep what is read once: no longer than they must, but longer than what is written
+    where all of it is many times what they hold. Results then leave them in longer stretches."""
+    spans = sum(t.numel() * t.element_size() for t in tensors)
+    return "evict_last" if spans > 400 * 2**20 else "evict_first"
+
+
 def _on(device: torch.device) -> typing.Any:
     """Launches go to the device that the tensors are on."""
     module = getattr(torch, device.type, None)
@@ -331,7 +338,8 @@ def softmax(x: torch.Tensor) -> torch.Tensor:
                         BLOCK_COLS=tile.cols)
                 _tunable(_softmax_kernel, "BLOCK_ROWS")[grid](
                     x, y, x.stride(0), x.stride(1), y.stride(0), y.stride(1), turns, last, P, D,
-                    INDEX=index, BLOCK_ROWS=tile.rows, BLOCK_COLS=tile.cols, num_warps=tile.warps,
+                    INDEX=index, ONCE=_once(x, y), BLOCK_ROWS=tile.rows, BLOCK_COLS=tile.cols,
+                    num_warps=tile.warps,
                 )
             else:
                 grid, turns, last, across = _spread(device, grid, BLOCK_ROWS=tile.rows,

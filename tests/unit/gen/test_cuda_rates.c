@@ -239,9 +239,8 @@ static bool stand_in_order(const struct kg_text *source, const char *const words
 // Signals of a block, and what tiles store to shared memory, would hold up its first loads.
 static void loads_come_first(void)
 {
-    static const char *const rows[] = {"kg_evict_first_here();",
-                                       "kg_load_vec_evict_first<VECTOR>(x",
-                                       "kg_start_next_of_few();"},
+    static const char *const rows[] = {"kg_policy_here(kg_evict_first());",
+                                       "kg_load_vec_policy<VECTOR>(x", "kg_start_next_of_few();"},
                              *const tiles[] = {"take0[part] = kg_load_predicated", "__syncwarp();",
                                                "kg_tile_fill(&tile0"};
     struct kg_text sum = {0}, turned = {0};
@@ -268,7 +267,34 @@ static void reductions_spare_the_l2(void)
     CHECK(!evicts(mean_of_rows, "P=8192 D=4096 T=f16"));
 }
 
-TEST_MAIN(short_rows_share_blocks, few_short_rows_have_few_threads, times_follow_memory,
-          units_have_limits, few_rows_are_not_shared, much_faster_configs_are_found,
-          single_vectors_are_evicted, loads_come_first, reductions_spare_the_l2,
-          shared_tensors_stay)
+static bool chooses(const char *text, const char *sizes, const char *parameter)
+{
+    struct kg_text words = {0}, source = {0};
+    choose_words(text, sizes, "h200", &words, &source);
+    bool found = strstr(kg_text_string(&words), parameter) != NULL;
+    kg_text_free(&words);
+    kg_text_free(&source);
+    return found;
+}
+
+// What is read is evicted after what is written, if both together are many times what the L2 holds:
+// element by element, through tiles and along rows; not where little is written.
+static void results_leave_the_l2(void)
+{
+    static const char over[] = "op o(x: T[P, D], t: T[D]) -> (y: T[P, D]) where T in f16 f32 "
+                               "{ y[p, d] = x[p, d] + t[d] }",
+                      turned[] = "op t(x: T[P, D]) -> (y: T[D, P]) where T in f16 f32 "
+                                 "{ y[d, p] = x[p, d] }";
+    CHECK(chooses(over, "P=65536 D=2048 T=f16", "stream=3"));
+    CHECK(!chooses(over, "P=32768 D=2048 T=f16", "stream=3"));
+    CHECK(chooses(turned, "P=20480 D=4096 T=f16", "stream=3"));
+    CHECK(!chooses(turned, "P=16384 D=4096 T=f16", "stream=3"));
+    CHECK(chooses(mean_of_rows, "P=65536 D=2048 T=f16", "evict=2"));
+    CHECK(!chooses(mean_of_rows, "P=16384 D=2048 T=f16", "evict=2"));
+    CHECK(!chooses(sum_of_rows, "P=262144 D=4096 T=f16", "evict=2"));
+}
+
+TEST_MAIN(results_leave_the_l2, short_rows_share_blocks, few_short_rows_have_few_threads,
+          times_follow_memory, units_have_limits, few_rows_are_not_shared,
+          much_faster_configs_are_found, single_vectors_are_evicted, loads_come_first,
+          reductions_spare_the_l2, shared_tensors_stay)

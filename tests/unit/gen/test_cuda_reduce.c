@@ -18,6 +18,8 @@ static const char definitions[] =
     "{\n    m[p] = mean(d) x[p, d]\n    y[p, d] = x[p, d] - m[p]\n}\n"
     "op constant(x: f32[P]) -> (y: f32[P])\n"
     "{\n    y[p] = sum(n in 0..281474976710656) x[p]\n}\n"
+    "op many(x: f32[P]) -> (y: i64[P])\n"
+    "{\n    y[p] = argmax(n in 0..281474976710656) x[p]\n}\n"
     "op squares(x: f32[P, D]) -> (y: f32[D])\n"
     "{\n    e[p, d] = x[p, d] * x[p, d]\n    y[d] = sum(p) e[p, d]\n}\n";
 
@@ -80,6 +82,7 @@ static void test_takers(void)
     check_choice("columns", "P=1048576 D=64", "reduce: column=1 threads=256 vector=4");
     check_choice("part", "P=64 D=64", "direct:");
     check_choice("constant", "P=4", "reduce:"); // more terms than any tensor has elements
+    check_choice("many", "P=64", "rowwise:");   // a thread of columns counts places in 32 bits
     check_choice("centred", "P=64 D=4096", "rowwise*2:");
     check_choice("centred", "P=1 D=16777216", "reduce: column=0");
 }

@@ -64,7 +64,7 @@ static void space(const struct kg_match *match, struct kg_space *space)
     kg_space_add(space, "threads", KG_CHANGE_STAGES, 4, (int64_t[]){512, 256, 128, 1024});
     kg_space_add(space, "vector", KG_CHANGE_ACCESS, 5, (int64_t[]){8, 4, 2, 1, 16});
     kg_space_add(space, "rows", KG_CHANGE_BLOCK, 4, (int64_t[]){2, 4, 1, 8});
-    kg_space_add(space, "stream", KG_CHANGE_ACCESS, 3, (int64_t[]){0, 1, 2});
+    kg_space_add(space, "stream", KG_CHANGE_ACCESS, 4, (int64_t[]){0, 1, 2, 3});
     kg_cuda_space_registers(space);
     const struct analysis *analysis = match->analysis;
     const bool crosses = analysis->crossing >= 0, rounds = analysis->rounds;
@@ -395,6 +395,11 @@ static int function_of(const struct kg_match *match, const struct kg_config *con
     return -1;
 }
 
+// What is read and written together, as so many times what the L2 holds, from which on loads that
+// the L2 evicts last are faster: 39 cases on an H200 took 0.98 to 1.00 of the time beyond it, and
+// up to 1.16 where it is less than 100 MB.
+enum { EVICT_LAST = 8, EVICT_TILES_LAST = 6 };
+
 // Blocks of all sizes, with as many vectors of a thread as there may be, or with other tiles.
 static void guess(const struct kg_match *match, struct kg_config *config)
 {
@@ -428,8 +433,11 @@ static void guess(const struct kg_match *match, struct kg_config *config)
                 if (function_of(match, &tried) == function)
                     kg_cuda_rule_try(&rule, &tried);
     if (!tiled && kg_cuda_pointwise_alignment(&plan) != 0)
-        kg_cuda_rule_try_evicting(&rule, STREAM, KG_CUDA_POINTWISE_EVICTING,
+        kg_cuda_rule_try_evicting(&rule, STREAM, KG_CUDA_POINTWISE_FIRST,
                                   kg_cuda_pointwise_streamed(&plan));
+    if (kg_cuda_pointwise_alignment(&plan) != 0)
+        kg_cuda_rule_evict_last(&rule, STREAM, KG_CUDA_POINTWISE_LAST,
+                                tiled ? EVICT_TILES_LAST : EVICT_LAST);
     if (rule.seconds > 0)
         *config = rule.best;
 }

@@ -11,8 +11,9 @@
 // How caches keep what is moved.
 enum kg_cuda_pointwise_stream {
     KG_CUDA_POINTWISE_USUAL,
-    KG_CUDA_POINTWISE_ONCE,    // as data that is not needed again
-    KG_CUDA_POINTWISE_EVICTING // what is read is evicted first from the L2
+    KG_CUDA_POINTWISE_ONCE,  // as data that is not needed again
+    KG_CUDA_POINTWISE_FIRST, // what is read is evicted first from the L2,
+    KG_CUDA_POINTWISE_LAST   // or last
 };
 
 struct kg_cuda_pointwise_plan {

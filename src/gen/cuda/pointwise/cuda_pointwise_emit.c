@@ -198,7 +198,7 @@ void kg_cuda_pointwise_fill(struct kg_cuda_pointwise_writer *writer, int i)
     if (slot->kind == KG_CUDA_SLOT_ROUND) {
         kg_text_format(text, "take%d%s = kg_load_vec<LAST>(%s + %s);", i, which, from, at);
     } else if (slot->kind == KG_CUDA_SLOT_VECTOR) {
-        bool again = writer->plan->stream == KG_CUDA_POINTWISE_EVICTING &&
+        bool again = writer->plan->stream >= KG_CUDA_POINTWISE_FIRST &&
                      !kg_cuda_reads_once(slot->nest, slot->access);
         kg_text_format(text, "take%d%s = kg_load_predicated<WHOLE, %s, VECTOR>(%s + %s, ", i, which,
                        again ? "0" : "CACHE", from, at);

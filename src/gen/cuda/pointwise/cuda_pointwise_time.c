@@ -138,7 +138,7 @@ int kg_cuda_pointwise_work(const struct kg_match *match, const struct kg_config 
         work->bytes = kg_cuda_memory_bytes(group);
         work->trips = 1;
         work->streamed = plan.stream == KG_CUDA_POINTWISE_ONCE;
-        if (plan.stream == KG_CUDA_POINTWISE_EVICTING && i != SINGLE)
+        if (plan.stream == KG_CUDA_POINTWISE_FIRST && i != SINGLE)
             work->evicted = kg_cuda_pointwise_streamed(&plan);
         add_slots(&plan, i == SINGLE, vectors, work);
         add_plain_reads(&plan, vectors, work);

@@ -132,6 +132,8 @@ void kg_cuda_reduce_axes(struct kg_cuda_reduce_writer *writer, int first, int la
 void kg_cuda_reduce_neutral(struct kg_text *text, const struct kg_fold *fold, const char *place);
 // Declares `total` of the thread: one, or one for each of its columns.
 void kg_cuda_reduce_totals(struct kg_cuda_reduce_writer *writer);
+// Of columns: where the thread found their totals, if those are of places.
+void kg_cuda_reduce_places(struct kg_cuda_reduce_writer *writer);
 // Adds the thread's elements of the part `part` to it.
 void kg_cuda_reduce_part(struct kg_cuda_reduce_writer *writer);
 

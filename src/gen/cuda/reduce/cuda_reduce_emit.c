@@ -245,6 +245,7 @@ static void emit_columns(struct kg_cuda_reduce_writer *writer)
                  joined ? "columns" : "width");
     kg_cuda_reduce_part(writer);
     kg_code_close(code);
+    kg_cuda_reduce_places(writer);
     emit_tile_end(writer);
     kg_code_close(code);
 }

@@ -35,6 +35,22 @@ static int find_reader(const struct kg_cuda_reduce_plan *plan, const struct kg_a
     return -1;
 }
 
+// The stream of 16-bit floats whose elements themselves are compared where a thread finds places in
+// columns: their zeros are made unique two at a time. -1: there is none.
+static int compared_stream(const struct kg_cuda_reduce_writer *writer)
+{
+    const struct kg_cuda_reduce_plan *plan = writer->plan;
+    const struct kg_expr *value = plan->nest->body;
+    if (!plan->column || !plan->fold.is_argument || value->kind != KG_EXPR_READ || value->pad ||
+        value->type != KG_TYPE_F32)
+        return -1;
+    const enum kg_dtype dtype = kg_emit_tensor_dtype(value->tensor);
+    for (int a = 0; a < plan->nest->access_count; a++)
+        if (plan->nest->accesses[a].read == value && (dtype == KG_F16 || dtype == KG_BF16))
+            return kg_cuda_reduce_find(plan, &writer->streams, plan->k, &plan->nest->accesses[a]);
+    return -1;
+}
+
 bool kg_cuda_reduce_read(void *user, struct kg_text *text, const struct kg_access *access)
 {
     const struct kg_cuda_reduce_writer *writer = user;
@@ -43,7 +59,10 @@ bool kg_cuda_reduce_read(void *user, struct kg_text *text, const struct kg_acces
     char base[48];
     if (i < 0)
         return false;
-    snprintf(base, sizeof base, "take%d[vec].at", i);
+    if (i == compared_stream(writer))
+        snprintf(base, sizeof base, "unique.at");
+    else
+        snprintf(base, sizeof base, "take%d[vec].at", i);
     kg_emit_load_at(text, access->tensor, base, "lane");
     return true;
 }
@@ -295,6 +314,34 @@ void kg_cuda_reduce_totals(struct kg_cuda_reduce_writer *writer)
     kg_code_end(code);
     if (column)
         kg_code_outdent(code);
+    if (!column || !writer->plan->fold.is_argument)
+        return;
+    kg_code_line(code, "int spots[VECTOR];");
+    kg_code_line(code, "#pragma unroll");
+    kg_code_line(code, "for (int lane = 0; lane < VECTOR; lane++)");
+    kg_code_line(code, "    spots[lane] = -1;");
+}
+
+void kg_cuda_reduce_places(struct kg_cuda_reduce_writer *writer)
+{
+    struct kg_code *code = &writer->code;
+    if (!writer->plan->fold.is_argument)
+        return;
+    kg_code_line(code, "#pragma unroll");
+    kg_code_line(code, "for (int lane = 0; lane < VECTOR; lane++)");
+    kg_code_line(code, "    if (spots[lane] >= 0)");
+    kg_code_line(code, "        total[lane].at = (int64_t)spots[lane] * groups + group;");
+}
+
+// A copy: compilers would load vectors that are changed in place one after the other.
+static void emit_unique_zeros(struct kg_cuda_reduce_writer *writer)
+{
+    const int i = compared_stream(writer);
+    if (i < 0)
+        return;
+    const struct kg_tensor *tensor = writer->streams.items[i].access->tensor;
+    kg_code_line(&writer->code, "const auto unique = kg_unique_zeros_%s<WHOLE>(take%d[vec]);",
+                 kg_dtypes[kg_emit_tensor_dtype(tensor)].name, i);
 }
 
 static void emit_step(struct kg_cuda_reduce_writer *writer)
@@ -316,9 +363,14 @@ static void emit_step(struct kg_cuda_reduce_writer *writer)
         kg_code_begin(code);
         kg_text_add(code->text, "if (kg_take_better<");
         kg_cuda_fold_values(code->text, fold);
-        kg_text_format(code->text, ">(%s.value, %s))", total, value);
+        kg_text_format(code->text, "%s>(%s.value, %s))",
+                       compared_stream(writer) >= 0 ? ", WHOLE" : "", total, value);
         kg_code_end(code);
-        kg_code_line(code, plan->column ? "    spots[lane] = vec;" : "    spot = lane;");
+        if (plan->column)
+            kg_code_line(code, "    spots[lane] = (int)part * UNROLL + %svec;",
+                         has_batches(writer) ? "batch + " : "");
+        else
+            kg_code_line(code, "    spot = lane;");
     } else {
         kg_code_begin(code);
         kg_text_format(code->text, "%s = ", total);
@@ -326,24 +378,6 @@ static void emit_step(struct kg_cuda_reduce_writer *writer)
         kg_text_add(code->text, ";");
         kg_code_end(code);
     }
-}
-
-// Where in the batch each column has the best so far: -1, before it.
-static void emit_no_places(struct kg_cuda_reduce_writer *writer)
-{
-    kg_code_line(&writer->code, "int spots[VECTOR];");
-    kg_code_line(&writer->code, "#pragma unroll");
-    kg_code_line(&writer->code, "for (int lane = 0; lane < VECTOR; lane++)");
-    kg_code_line(&writer->code, "    spots[lane] = -1;");
-}
-
-static void emit_places(struct kg_cuda_reduce_writer *writer)
-{
-    struct kg_code *code = &writer->code;
-    kg_code_line(code, "#pragma unroll");
-    kg_code_line(code, "for (int lane = 0; lane < VECTOR; lane++)");
-    kg_code_line(code, "    if (spots[lane] >= 0)");
-    kg_code_line(code, "        total[lane].at = top + spots[lane] * groups;");
 }
 
 // What a thread does with the elements of a part, written once for full parts and others.
@@ -354,7 +388,6 @@ void kg_cuda_reduce_part(struct kg_cuda_reduce_writer *writer)
     struct kg_code *code = &writer->code;
     const char *type = kg_emit_type(plan->fold.lane);
     bool sums = plan->fold.is_float_sum, spots = plan->fold.is_argument && !plan->column;
-    bool places = plan->fold.is_argument && plan->column;
     kg_code_open(code, "const auto reduce = [&](auto full)");
     if (sums && plan->column)
         kg_code_line(code, "%s partial[VECTOR] = {};", type);
@@ -366,10 +399,9 @@ void kg_cuda_reduce_part(struct kg_cuda_reduce_writer *writer)
                            "UNROLL * groups;");
     }
     emit_loads(writer);
-    if (places)
-        emit_no_places(writer);
     open_vectors(writer);
     emit_reduced_axes(writer);
+    emit_unique_zeros(writer);
     if (sums && !plan->column)
         kg_code_line(code, "%s partial = 0;", type);
     if (spots)
@@ -384,8 +416,6 @@ void kg_cuda_reduce_part(struct kg_cuda_reduce_writer *writer)
     if (sums && !plan->column)
         kg_code_line(code, "kg_two_sum(&total.sum, &total.lost, partial);");
     kg_code_close(code);
-    if (places)
-        emit_places(writer);
     close_batches(writer);
     if (sums && plan->column) {
         kg_code_line(code, "#pragma unroll");

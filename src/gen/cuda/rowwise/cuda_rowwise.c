@@ -64,7 +64,7 @@ static void space(const struct kg_match *match, struct kg_space *space)
     kg_space_add_optional(space, "staged", KG_CHANGE_STAGES,
                           has_clusters(facts) && kg_cuda_rowwise_shares(plan) ? 3 : 1,
                           (int64_t[]){0, 1, 2});
-    kg_space_add_optional(space, "evict", KG_CHANGE_ACCESS, 2, (int64_t[]){0, 1});
+    kg_space_add_optional(space, "evict", KG_CHANGE_ACCESS, 3, (int64_t[]){0, 1, 2});
     kg_cuda_space_registers(space);
 }
 
@@ -136,7 +136,7 @@ void kg_cuda_rowwise_plan_make(const struct kg_match *match, const struct kg_con
         .cluster = (int)config->value[ROW_CLUSTER],
         .shared = (int)config->value[ROW_SHARED],
         .staged = (int)config->value[ROW_STAGED],
-        .evict = config->value[ROW_EVICT] != 0,
+        .evict = (enum kg_cuda_evict)config->value[ROW_EVICT],
         .registers = (int)config->value[ROW_REGISTERS],
     };
     plan->row.entry = entry;
@@ -273,7 +273,8 @@ static bool valid(const struct kg_match *match, const struct kg_config *config,
         return refuse(reason, "holds more than a thread has registers");
     if (registers * threads > facts->unit.registers)
         return refuse(reason, "a block would need more registers than there are");
-    if (plan.evict && plan.row.passes > 1 && plan.hold + plan.shared < vectors)
+    if (plan.evict == KG_CUDA_EVICT_FIRST && plan.row.passes > 1 &&
+        plan.hold + plan.shared < vectors)
         return refuse(reason, "the row is read again, and should not be evicted");
     if (plan.staged > 0 && !is_staged(&plan, facts, rows, length, vectors, reason))
         return false;

@@ -5,6 +5,7 @@
 #ifndef KG_GEN_CUDA_ROWWISE_H
 #define KG_GEN_CUDA_ROWWISE_H
 
+#include "gen/cuda/cuda_frame.h"
 #include "gen/shared/code.h"
 #include "gen/shared/rowwise_plan.h"
 
@@ -33,8 +34,8 @@ struct kg_cuda_rowwise_plan {
     // Rows that a cluster works on at once, for which what all rows share is copied to its shared
     // memory; 0: it works on one, and reads that from memory.
     int staged;
-    bool evict;    // rows are loaded with evict_first, so other data stays in the L2
-    int registers; // at most; 0: as many as the compiler likes
+    enum kg_cuda_evict evict; // of rows
+    int registers;            // at most; 0: as many as the compiler likes
 };
 
 void kg_cuda_rowwise_plan_make(const struct kg_match *match, const struct kg_config *config,

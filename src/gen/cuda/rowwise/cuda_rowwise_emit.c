@@ -328,8 +328,9 @@ static void emit_opening(struct kg_cuda_rowwise_writer *writer)
     kg_code_line(code, "const PLACE all = (left + SPAN * VECTOR - 1) / (SPAN * VECTOR);");
     kg_code_line(code, "const int parts = HELD || all < HOLD ? (int)all : HOLD;");
     kg_code_line(code, "int turn = 0;");
-    if (plan->evict)
-        kg_code_line(code, "const uint64_t policy = kg_evict_first_here();");
+    if (plan->evict != KG_CUDA_EVICT_NORMAL)
+        kg_code_line(code, "const uint64_t policy = kg_policy_here(kg_evict_%s());",
+                     plan->evict == KG_CUDA_EVICT_FIRST ? "first" : "last");
     emit_places(writer);
     kg_cuda_rowwise_slots(writer);
     if (plan->cluster == 1)

@@ -87,7 +87,7 @@ void kg_cuda_rowwise_fill(struct kg_cuda_rowwise_writer *writer, int i, const ch
     kg_code_begin(code);
     bool evicts =
         writer->plan->evict && stream->held && kg_cuda_reads_once(stream->nest, stream->access);
-    kg_text_format(code->text, "%s = kg_load_vec%s<VECTOR>(", to, evicts ? "_evict_first" : "");
+    kg_text_format(code->text, "%s = kg_load_vec%s<VECTOR>(", to, evicts ? "_policy" : "");
     print_place(writer, stream->nest, stream->access);
     kg_text_add(code->text, evicts ? ", policy);" : ");");
     kg_code_end(code);

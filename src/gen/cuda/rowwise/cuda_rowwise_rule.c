@@ -10,6 +10,20 @@ enum { MOST_SHARED = 512 }; // threads of a block
 enum { MOST_HELD = 8 };     // vectors of a thread in registers, and in shared memory
 enum { MOST_STORED = 12 };
 
+// Rows that are written as they are read: loads that the L2 evicts last took 0.97 to 1.00 of the
+// time where both are 300 MB and more, and up to 1.07 where they are less than 100 MB (24 cases,
+// H200).
+enum { EVICT_LAST = 6 };
+
+static bool writes_rows(const struct kg_rowwise_plan *plan)
+{
+    for (int i = 0; i < plan->group->count; i++)
+        if (plan->role[i] == KG_ROWWISE_COLUMN &&
+            !kg_group_is_private(plan->group, kg_group_nest(plan->group, i)->output))
+            return true;
+    return false;
+}
+
 static bool is_costly(const struct kg_rowwise_plan *plan)
 {
     for (int i = 0; i < plan->group->count; i++)
@@ -249,6 +263,8 @@ void kg_cuda_rowwise_guess(const struct kg_match *match, struct kg_config *confi
                        rows);
         }
     kg_cuda_rule_try_evicting(&rule, ROW_EVICT, 1, kg_cuda_rowwise_streamed(plan));
+    if (writes_rows(plan))
+        kg_cuda_rule_evict_last(&rule, ROW_EVICT, KG_CUDA_EVICT_LAST, EVICT_LAST);
     if (rule.seconds > 0) {
         try_single(&rule, columns);
         *config = rule.best;

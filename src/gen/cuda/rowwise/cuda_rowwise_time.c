@@ -216,7 +216,7 @@ int kg_cuda_rowwise_work(const struct kg_match *match, const struct kg_config *c
         work->registers = count_registers(&plan, &share);
         work->limit = plan.registers;
         add_streams(&plan, &share, facts, work);
-        work->evicted = plan.evict ? kg_cuda_rowwise_streamed(&plan.row) : 0;
+        work->evicted = plan.evict == KG_CUDA_EVICT_FIRST ? kg_cuda_rowwise_streamed(&plan.row) : 0;
         add_plain_reads(&plan, &share, work);
         add_statements(&plan, &share, (double)rows * (double)columns, work);
         work->steps += ROW_STEPS;
