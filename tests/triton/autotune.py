@@ -112,7 +112,7 @@ class Autotune(unittest.TestCase):
 
     def test_only_where_asked(self):
         module = self.module("softmax")
-        self.assertIs(module._tunable(module._softmax_kernel, "BLOCK_ROWS"), module._softmax_kernel)
+        self.assertIs(module._launcher(module._softmax_kernel, "BLOCK_ROWS"), module._softmax_kernel)
 
     def test_interpreter(self):
         self.module("softmax")

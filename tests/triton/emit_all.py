@@ -46,6 +46,7 @@ def undefined_names(module: ast.Module) -> set[str]:
         own = {a.arg for a in ast.walk(function) if isinstance(a, ast.arg)}
         names = [n for n in ast.walk(function) if isinstance(n, ast.Name)]
         own |= {n.id for n in names if isinstance(n.ctx, ast.Store)}
+        own |= {n.name for n in ast.walk(function) if isinstance(n, ast.FunctionDef)}
         missing |= {n.id for n in names if isinstance(n.ctx, ast.Load)} - own - bound
     return missing
 
@@ -106,7 +107,7 @@ class Modules(unittest.TestCase):
             for dtype, full in (("f16", "float16"), ("bf16", "bfloat16"), ("f32", "float32")):
                 with self.subTest(name, dtype=dtype):
                     self.assertRegex(text, rf"cast\({dtype}, {scratch}\[")
-                    self.assertRegex(text, rf"\b{scratch} = torch.empty\(.*dtype=torch.{full},")
+                    self.assertRegex(text, rf"\b{scratch} = _empty\(.*dtype=torch.{full},")
 
     def test_narrow_integers(self) -> None:
         """Formulas of small integers are computed in 32 bits, and others are not."""

@@ -171,11 +171,11 @@ static void read_body(struct kg_bundle_facts *facts, int role,
 static bool is_public(const struct kg_python_lines *lines, int line)
 {
     struct kg_python_range range = lines->lines[line].range;
-    bool is_decorated =
-        line > 0 && kg_python_is(&lines->tokens, lines->lines[line - 1].range.first, "@");
+    int before = line > 0 ? lines->lines[line - 1].range.first : -1;
+    bool is_kernel = before >= 0 && kg_python_is(&lines->tokens, before, "@") &&
+                     kg_python_is(&lines->tokens, before + 1, "triton");
     return kg_python_is(&lines->tokens, range.first, "def") && lines->lines[line].depth == 0 &&
-           !is_decorated &&
-           lines->tokens.text[lines->tokens.tokens[range.first + 1].place.at] != '_';
+           !is_kernel && lines->tokens.text[lines->tokens.tokens[range.first + 1].place.at] != '_';
 }
 
 // The last of the name is the one that callers get. Without one, the last public function.

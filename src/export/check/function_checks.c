@@ -219,11 +219,12 @@ static bool read_test(struct kg_stated *stated, int line)
 
 // ---- Assignments
 
-// torch.empty((P, D), dtype=T, device=device), x.new_empty((P, D)), torch.empty_like(x)
+// torch.empty((P, D), dtype=T, device=device), x.new_empty((P, D)), torch.empty_like(x), and _empty
+// of emitted modules
 static bool read_allocation(struct kg_stated *stated, const char *name,
                             struct kg_python_range value)
 {
-    static const char *const makers[] = {"empty",     "zeros",     "ones",     "full",
+    static const char *const makers[] = {"empty",     "zeros",     "ones",     "full",    "_empty",
                                          "new_empty", "new_zeros", "new_full", "new_ones"};
     const struct kg_python_tokens *tokens = tokens_of(stated);
     struct kg_python_range callee, inside, parts[8];

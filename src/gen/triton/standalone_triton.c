@@ -22,7 +22,7 @@
 static void add_local(const struct kg_triton_host *host, const struct kg_tensor *tensor,
                       struct kg_text *text)
 {
-    kg_text_format(text, "    %s = torch.empty((", host->tensors[tensor->id]);
+    kg_text_format(text, "    %s = _empty((", host->tensors[tensor->id]);
     for (int d = 0; d < tensor->rank; d++) {
         kg_text_add(text, d ? ", " : "");
         kg_triton_host_size(text, host, tensor->dims[d]);
@@ -249,15 +249,14 @@ static void write_module(struct kg_triton_module *module, struct kg_text *source
     source->failed |= docstring.failed;
     kg_text_free(&docstring);
     bool has_math = strstr(kg_text_string(&helpers), "math.") != NULL;
-    bool has_functools = strstr(kg_text_string(&helpers), "functools.") != NULL;
     bool tunable = strstr(kg_text_string(&helpers), "AUTOTUNE") != NULL;
     bool has_os = tunable || strstr(kg_text_string(&values), "os.environ") != NULL;
     kg_text_format(
         source,
-        "\nfrom __future__ import annotations\n\nimport contextlib\n%s%s%simport typing\n\n"
+        "\nfrom __future__ import annotations\n\nimport contextlib\nimport functools\n%s%s"
+        "import threading\nimport typing\n\n"
         "import torch\nimport triton\nimport triton.language as tl\n",
-        has_functools ? "import functools\n" : "", has_math ? "import math\n" : "",
-        has_os ? "import os\n" : "");
+        has_math ? "import math\n" : "", has_os ? "import os\n" : "");
     if (tunable)
         kg_text_add(
             source,

@@ -274,9 +274,7 @@ static void launch(const struct kg_triton_product *product, struct kg_triton_uni
     kg_text_format(text, "        else:\n            %s = %s.splits\n", host->splits, tile);
     kg_text_format(text, "            %s = _cdiv(_cdiv(%s, %s), %s.k) * %s.k\n", host->chunk,
                    kg_text_string(&depth), host->splits, tile, tile);
-    kg_text_format(text,
-                   "            %s = torch.empty((%s, %s * %s%s%s), dtype=torch.%s, "
-                   "device=%s)\n",
+    kg_text_format(text, "            %s = _empty((%s, %s * %s%s%s), dtype=torch.%s, device=%s)\n",
                    host->part, host->splits, rows, cols, batched ? " * " : "",
                    batched ? kg_text_string(&batch) : "", product->integers ? "int32" : "float32",
                    host->device);

@@ -80,7 +80,7 @@ static void add_signature(const struct kg_triton_module *module, struct kg_text 
     if (op->input_count == 0)
         kg_text_format(&line, "%s%s%s: torch.device", line.length ? ", " : "", starred ? "" : "*, ",
                        module->host.device);
-    kg_text_format(text, "\n\ndef %s(%s) -> %s:\n", op->name, kg_text_string(&line),
+    kg_text_format(text, "\n\n@_planned\ndef %s(%s) -> %s:\n", op->name, kg_text_string(&line),
                    op->output_count > 1 ? "tuple[torch.Tensor, ...]" : "torch.Tensor");
     text->failed |= line.failed;
     kg_text_free(&line);
@@ -172,7 +172,7 @@ static void add_outputs(const struct kg_triton_module *module, struct kg_text *t
     const struct kg_op *op = module->op;
     for (int i = op->input_count; i < op->input_count + op->output_count; i++) {
         const struct kg_tensor *tensor = op->tensors[i];
-        kg_text_format(text, "    %s = torch.empty(", module->host.tensors[i]);
+        kg_text_format(text, "    %s = _empty(", module->host.tensors[i]);
         add_shape(module, tensor, text);
         kg_text_format(text, ", dtype=%s, device=%s)\n",
                        tensor->type.variable ? tensor->type.variable->name

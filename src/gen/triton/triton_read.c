@@ -361,6 +361,17 @@ static bool writes_elements(const struct kg_triton_kernel *kernel)
            last->output_axes > 0;
 }
 
+// Whether a launch of its own reads the tensor, too, after this one.
+static bool is_read_later(const struct kg_triton_kernel *kernel, const struct kg_tensor *tensor)
+{
+    const struct kg_problem *problem = kernel->group->problem;
+    for (int i = kernel->group->first + kernel->group->count; i < problem->nest_count; i++)
+        for (int a = 0; a < problem->nests[i]->access_count; a++)
+            if (problem->nests[i]->accesses[a].tensor == tensor)
+                return true;
+    return false;
+}
+
 // What the caches should do with the elements of a read: keep what other programs or a later pass
 // read too, not keep what is read once; NULL: nothing is known.
 static const char *policy_of(const struct kg_triton_kernel *kernel, const struct kg_access *access)
@@ -383,6 +394,8 @@ static const char *policy_of(const struct kg_triton_kernel *kernel, const struct
         reused |= !used && axis < nest->output_axes;
         once &= used;
     }
+    if (once && is_read_later(kernel, access->tensor))
+        return NULL;
     if (reused || (once && kernel->again))
         return "\"evict_last\"";
     return !once ? NULL : writes_elements(kernel) ? "ONCE" : "\"evict_first\"";

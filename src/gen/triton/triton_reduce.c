@@ -197,7 +197,7 @@ static void launch(const struct reduction *reduction, struct kg_triton_unit *uni
                    "%s.cols) * %s.cols\n",
                    host->chunk, cols, tile, tile, tile);
     bool truth = nest->reduce == KG_REDUCE_ANY || nest->reduce == KG_REDUCE_ALL;
-    kg_text_format(text, "            %s = torch.empty((%s.splits, %s), dtype=%s, device=%s)\n",
+    kg_text_format(text, "            %s = _empty((%s.splits, %s), dtype=%s, device=%s)\n",
                    host->part, tile, rows,
                    truth                      ? "torch.int32"
                    : fold.type == KG_TYPE_F64 ? "torch.float64"
@@ -206,8 +206,7 @@ static void launch(const struct reduction *reduction, struct kg_triton_unit *uni
                    host->device);
     if (placed)
         kg_text_format(text,
-                       "            %s = torch.empty((%s.splits, %s), dtype=torch.int64, "
-                       "device=%s)\n",
+                       "            %s = _empty((%s.splits, %s), dtype=torch.int64, device=%s)\n",
                        host->place, tile, rows, host->device);
     kg_text_format(text, "            %s = (%s%s.splits,)\n", host->grid,
                    scalar ? "" : kg_arena_format(host->arena, "_cdiv(%s, %s.rows), ", rows, tile),

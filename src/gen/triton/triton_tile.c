@@ -228,7 +228,7 @@ static void add_blocks(struct kg_text *text, const struct kg_triton_kernel *kern
     }
 }
 
-// The names of the blocks that a tuner may change, as arguments of _tunable.
+// The names of the blocks that a tuner may change, as arguments of _launcher.
 static void add_tunable(struct kg_text *text, const struct kg_triton_kernel *kernel,
                         enum kg_triton_tunable tunable)
 {
@@ -252,13 +252,10 @@ void kg_triton_launch_call(struct kg_triton_unit *unit, const struct kg_triton_k
     kg_text_format(&constants, "%snum_warps=%s.warps", kernel->block_count ? ", " : "", host->tile);
     if (has_block(kernel, "BLOCK_M"))
         kg_text_format(&constants, ", num_stages=%s.stages", host->tile);
-    if (tunable == KG_TRITON_TUNE_NONE) {
-        kg_text_add(&called, kernel->entry);
-    } else {
-        kg_text_format(&called, "_tunable(%s", kernel->entry);
+    kg_text_format(&called, "_launcher(%s", kernel->entry);
+    if (tunable != KG_TRITON_TUNE_NONE)
         add_tunable(&called, kernel, tunable);
-        kg_text_add(&called, ")");
-    }
+    kg_text_add(&called, ")");
     kg_triton_host_call(unit->launches, host, kernel, level, kg_text_string(&called),
                         kg_text_string(&constants));
     unit->launches->failed |= constants.failed | called.failed;

@@ -35,6 +35,7 @@ import contextlib
 import functools
 import math
 import os
+import threading
 import typing
 
 import torch
@@ -435,12 +436,125 @@ class _Autotuned:
         return launch
 
 
-def _tunable(kernel: typing.Any, *varied: str) -> typing.Any:
-    """The kernel; where AUTOTUNE is set, in the form that also tries other values of the blocks
-    `varied`. Triton's interpreter has nothing to time."""
-    if not AUTOTUNE or os.environ.get("TRITON_INTERPRET", "0") == "1":
-        return kernel
-    return _Autotuned(kernel, varied)
+class _Plan:
+    """What a call allocates and launches. It is the same for all calls with tensors of the same
+    shapes, strides and dtypes on one device, which need not find it out again."""
+
+    def __init__(self, inputs: tuple):
+        self.tensors, self.allocations, self.launches = list(inputs), [], []
+        self.complete = True
+
+    def place(self, tensor: torch.Tensor) -> tuple[int, bool]:
+        """Which tensor of the call it is, and whether as bytes."""
+        for i, known in enumerate(self.tensors):
+            if tensor is known:
+                return i, False
+            if tensor.dtype == torch.uint8 and tensor.data_ptr() == known.data_ptr():
+                return i, True
+        self.complete = False
+        return 0, False
+
+    def add(self, kernel: typing.Any, grid: typing.Any, arguments: tuple, constants: dict) -> None:
+        if callable(grid) and not isinstance(kernel, _Autotuned):
+            grid = grid(constants)
+        tensors = [i for i, a in enumerate(arguments) if isinstance(a, torch.Tensor)]
+        places = [(i, *self.place(arguments[i])) for i in tensors]
+        others = [None if isinstance(a, torch.Tensor) else a for a in arguments]
+        self.launches.append((kernel, grid, others, places, constants))
+
+    def finish(self, results: typing.Any) -> bool:
+        """Whether the plan is complete. It keeps no tensor."""
+        self.single = isinstance(results, torch.Tensor)
+        self.results = [self.place(r)[0] for r in ((results,) if self.single else results)]
+        self.device = self.tensors[-1].device
+        self.tensors = None
+        return self.complete
+
+    def run(self, inputs: tuple) -> typing.Any:
+        tensors, device = list(inputs), self.device
+        for shape, dtype in self.allocations:
+            tensors.append(torch.empty(shape, dtype=dtype, device=device))
+        with _on(device):
+            for kernel, grid, others, places, constants in self.launches:
+                arguments = others.copy()
+                for i, number, as_bytes in places:
+                    tensor = tensors[number]
+                    arguments[i] = tensor.view(torch.uint8) if as_bytes else tensor
+                kernel[grid](*arguments, **constants)
+        results = [tensors[i] for i in self.results]
+        return results[0] if self.single else tuple(results)
+
+
+# The plan that the thread's call writes down.
+_recorded = threading.local()
+
+
+def _planned(function: typing.Any) -> typing.Any:
+    """The function, which checks its inputs, chooses blocks and launches; from the second call for
+    the same shapes on only the last of these. torch.compile sees the function itself."""
+    plans = {}
+
+    @functools.wraps(function)
+    def call(*inputs, **options):
+        if torch.compiler.is_compiling():
+            return function(*inputs, **options)
+        try:
+            key = (AUTOTUNE, *[(t.shape, t.stride(), t.dtype, t.device) for t in inputs],
+                   *options.items())
+            plan = plans.get(key)
+        except (AttributeError, TypeError):  # the function says what is wrong
+            return function(*inputs, **options)
+        if plan:
+            return plan.run(inputs)
+        # Of tensors that lie in one place nobody could tell which of them a launch takes.
+        apart = len({t.data_ptr() for t in inputs}) == len(inputs) > 0
+        named = any(isinstance(value, torch.Tensor) for value in options.values())
+        if plan is not None or named or not apart:
+            return function(*inputs, **options)
+        plan = _recorded.plan = _Plan(inputs)
+        try:
+            results = function(*inputs, **options)
+        finally:
+            _recorded.plan = None
+        if len(plans) >= 1024:
+            plans.clear()
+        plans[key] = plan.finish(results) and plan  # False: it is found out each time
+        return results
+
+    return call
+
+
+def _empty(shape: tuple, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
+    """Memory for an output, or between two launches."""
+    made = torch.empty(shape, dtype=dtype, device=device)
+    plan = getattr(_recorded, "plan", None)
+    if plan is not None:
+        plan.allocations.append((shape, dtype))
+        plan.tensors.append(made)
+    return made
+
+
+class _Recorded:
+    """A kernel whose launches go into a plan, too."""
+
+    def __init__(self, kernel: typing.Any, plan: _Plan):
+        self.kernel, self.plan = kernel, plan
+
+    def __getitem__(self, grid: typing.Any) -> typing.Any:
+        def launch(*arguments, **constants):
+            self.plan.add(self.kernel, grid, arguments, constants)
+            self.kernel[grid](*arguments, **constants)
+
+        return launch
+
+
+def _launcher(kernel: typing.Any, *varied: str) -> typing.Any:
+    """What launches the kernel; where AUTOTUNE is set, in the form that also tries other values of
+    the blocks `varied`, if there are such. Triton's interpreter has nothing to time."""
+    if varied and AUTOTUNE and os.environ.get("TRITON_INTERPRET", "0") != "1":
+        kernel = _Autotuned(kernel, varied)
+    plan = getattr(_recorded, "plan", None)
+    return kernel if plan is None else _Recorded(kernel, plan)
 
 
 def _tile(rows: int, cols: int, most: int, programs: int) -> _Tile:
@@ -557,9 +671,12 @@ def _on(device: torch.device) -> typing.Any:
     module = getattr(torch, device.type, None)
     if device.type == "cpu" or not hasattr(module, "device"):
         return contextlib.nullcontext()
+    if device.type == "cuda" and device.index == torch.cuda.current_device():
+        return contextlib.nullcontext()
     return module.device(device)
 
 
+@_planned
 def pool(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
     """pool
 
@@ -574,8 +691,8 @@ def pool(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
     N = x.shape[0]
     H = x.shape[1]
     W = x.shape[2]
-    y = torch.empty((N, ((H - R) // S) + 1, W), dtype=T, device=device)
-    place = torch.empty((N,), dtype=torch.int32, device=device)
+    y = _empty((N, ((H - R) // S) + 1, W), dtype=T, device=device)
+    place = _empty((N,), dtype=torch.int32, device=device)
     index = _index_of(x, y, place)
     with _on(device):
         if T in (torch.float32,):
@@ -586,7 +703,7 @@ def pool(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
                         meta["BLOCK_COLS"]))
                 grid, turns, last, across = _spread(device, grid, BLOCK_ROWS=tile.rows,
                         BLOCK_COLS=tile.cols)
-                _tunable(_pool_y_kernel, "BLOCK_ROWS", "BLOCK_COLS")[grid](
+                _launcher(_pool_y_kernel, "BLOCK_ROWS", "BLOCK_COLS")[grid](
                     x, y, x.stride(0), x.stride(1), x.stride(2), y.stride(0), y.stride(1), y.stride(2),
                     turns, last, across, _magic(device, index, (((H - R) // S) + 1)), N, H, W,
                     (((H - R) // S) + 1), R=R, S=S, INDEX=index, BLOCK_ROWS=tile.rows,
@@ -600,7 +717,7 @@ def pool(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
                     grid = lambda meta: (_cdiv(rows, meta["BLOCK_ROWS"]),)
                     grid, turns, last, across = _spread(device, grid, BLOCK_ROWS=tile.rows,
                             BLOCK_COLS=tile.cols)
-                    _tunable(_pool_place_kernel, "BLOCK_ROWS", "BLOCK_COLS")[grid](
+                    _launcher(_pool_place_kernel, "BLOCK_ROWS", "BLOCK_COLS")[grid](
                         x, place, x.stride(0), _step(x, 1, H_run), _step(x, 2,
                                 W_run), place.stride(0),
                         turns, last, N, H_run, W_run, INDEX=index, ONCE=_once(x, place),
@@ -608,11 +725,11 @@ def pool(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
                     )
                 else:
                     chunk = _cdiv(_cdiv(cols, tile.splits), tile.cols) * tile.cols
-                    part = torch.empty((tile.splits, rows), dtype=torch.float32, device=device)
-                    place_1 = torch.empty((tile.splits, rows), dtype=torch.int64, device=device)
+                    part = _empty((tile.splits, rows), dtype=torch.float32, device=device)
+                    place_1 = _empty((tile.splits, rows), dtype=torch.int64, device=device)
                     grid = (_cdiv(rows, tile.rows), tile.splits,)
                     grid, turns, last, across = _spread(device, grid)
-                    _pool_place_part_kernel[grid](
+                    _launcher(_pool_place_part_kernel)[grid](
                         x, part, place_1, chunk, x.stride(0), _step(x, 1, H_run), _step(x, 2,
                                 W_run),
                         turns, last, across, N, H_run, W_run, INDEX=index, ONCE=_once(x),
@@ -620,7 +737,7 @@ def pool(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
                     )
                     grid = (_cdiv(rows, tile.rows),)
                     grid, turns, last, across = _spread(device, grid)
-                    _pool_place_end_kernel[grid](
+                    _launcher(_pool_place_end_kernel)[grid](
                         place, part, place_1, place.stride(0), turns, last, N, INDEX=index,
                         BLOCK_ROWS=tile.rows, BLOCK_SPLITS=tile.splits, num_warps=tile.warps,
                     )
@@ -632,7 +749,7 @@ def pool(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
                         meta["BLOCK_COLS"]))
                 grid, turns, last, across = _spread(device, grid, BLOCK_ROWS=tile.rows,
                         BLOCK_COLS=tile.cols)
-                _tunable(_pool_y_f64_kernel, "BLOCK_ROWS", "BLOCK_COLS")[grid](
+                _launcher(_pool_y_f64_kernel, "BLOCK_ROWS", "BLOCK_COLS")[grid](
                     x, y, x.stride(0), x.stride(1), x.stride(2), y.stride(0), y.stride(1), y.stride(2),
                     turns, last, across, _magic(device, index, (((H - R) // S) + 1)), N, H, W,
                     (((H - R) // S) + 1), R=R, S=S, INDEX=index, BLOCK_ROWS=tile.rows,
@@ -646,7 +763,7 @@ def pool(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
                     grid = lambda meta: (_cdiv(rows, meta["BLOCK_ROWS"]),)
                     grid, turns, last, across = _spread(device, grid, BLOCK_ROWS=tile.rows,
                             BLOCK_COLS=tile.cols)
-                    _tunable(_pool_place_f64_kernel, "BLOCK_ROWS", "BLOCK_COLS")[grid](
+                    _launcher(_pool_place_f64_kernel, "BLOCK_ROWS", "BLOCK_COLS")[grid](
                         x, place, x.stride(0), _step(x, 1, H_run), _step(x, 2,
                                 W_run), place.stride(0),
                         turns, last, N, H_run, W_run, INDEX=index, ONCE=_once(x, place),
@@ -654,11 +771,11 @@ def pool(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
                     )
                 else:
                     chunk = _cdiv(_cdiv(cols, tile.splits), tile.cols) * tile.cols
-                    part = torch.empty((tile.splits, rows), dtype=torch.float64, device=device)
-                    place_1 = torch.empty((tile.splits, rows), dtype=torch.int64, device=device)
+                    part = _empty((tile.splits, rows), dtype=torch.float64, device=device)
+                    place_1 = _empty((tile.splits, rows), dtype=torch.int64, device=device)
                     grid = (_cdiv(rows, tile.rows), tile.splits,)
                     grid, turns, last, across = _spread(device, grid)
-                    _pool_place_f64_part_kernel[grid](
+                    _launcher(_pool_place_f64_part_kernel)[grid](
                         x, part, place_1, chunk, x.stride(0), _step(x, 1, H_run), _step(x, 2,
                                 W_run),
                         turns, last, across, N, H_run, W_run, INDEX=index, ONCE=_once(x),
@@ -666,7 +783,7 @@ def pool(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
                     )
                     grid = (_cdiv(rows, tile.rows),)
                     grid, turns, last, across = _spread(device, grid)
-                    _pool_place_f64_end_kernel[grid](
+                    _launcher(_pool_place_f64_end_kernel)[grid](
                         place, part, place_1, place.stride(0), turns, last, N, INDEX=index,
                         BLOCK_ROWS=tile.rows, BLOCK_SPLITS=tile.splits, num_warps=tile.warps,
                     )

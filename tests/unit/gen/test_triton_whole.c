@@ -46,7 +46,7 @@ static void test_columns(void)
     const char *returns = launch ? strstr(launch, "return y") : NULL;
     CHECK(launch && returns);
     if (launch && returns) {
-        CHECK(count(launch, returns, "_tunable(") == 1);
+        CHECK(count(launch, returns, "_launcher(") == 1);
         CHECK(strstr(returns, "_columns_e_kernel") != NULL);
     }
     kg_text_free(&text);
