@@ -76,6 +76,9 @@ CASES = [
     Case("matmul_tn", {"M": 1024, "N": 1024, "K": 1024}), Case("matmul_tt", {"M": 1024, "N": 1024, "K": 1024}, "bf16"),
     Case("linear_gelu", {"M": 512, "N": 512, "K": 512}, narrow=("load32", "load16", "load64"), reason="the bias"),
 ]
+# Where threads have several columns of a row, its values are loaded once: the loads of a thread.
+LOADS = [(Case("batch_norm_inference", {"N": 32, "C": 64, "H": 128, "W": 128}), 5),
+         (Case("add_channel", {"N": 32, "C": 64, "H": 128, "W": 128}), 2)]
 COPIES = {"matmul", "matmul_nt", "matmul_tn", "matmul_tt", "linear_gelu"}
 
 
@@ -104,6 +107,15 @@ def narrow_accesses(module, definition: definitions.Definition, case: Case, inpu
     return found if recorded else ["nothing was launched"]
 
 
+def count_loads(module, definition: definitions.Definition, case: Case) -> int:
+    import launches
+    from triton.backends.compiler import GPUTarget
+    recorded = launches.record(module)
+    getattr(module, definition.name)(*inputs_of(definition, case))
+    made = launches.accesses(recorded[0].compile(GPUTarget("cuda", 90, 32)).asm["ptx"])
+    return sum(access.kind == "load" for access in made)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("kernelgen")
@@ -126,6 +138,12 @@ def main() -> int:
             wrong += bool(narrow)
             if narrow:
                 print(f"{case.op} {case.sizes} {case.dtype}: {', '.join(sorted(set(narrow)))}", flush=True)
+        for case, most in LOADS:
+            module = load(emit(options.kernelgen, found[case.op]), Path(folder), f"{case.op}_loads")
+            count = count_loads(module, found[case.op], case)
+            wrong += count > most
+            if count > most:
+                print(f"{case.op} {case.sizes}: {count} loads of a thread, not {most}", flush=True)
         # Views that begin at an odd element have no vectors: the check sees that.
         case = Case("softmax", {"P": 64, "D": 512})
         module = load(emit(options.kernelgen, found[case.op]), Path(folder), "softmax_odd")
@@ -133,7 +151,8 @@ def main() -> int:
         if not narrow_accesses(module, found[case.op], case, [torch.empty(64, 515, dtype=torch.float16)[:, :512]]):
             print("rows that are not aligned: the check sees vectors where there are none")
             wrong += 1
-    print(f"{len(cases) + 1 - wrong} of {len(cases) + 1} cases move 128 bits at a time")
+    count = len(cases) + len(LOADS) + 1
+    print(f"{count - wrong} of {count} cases move 128 bits at a time")
     return 1 if wrong else 0
 
 

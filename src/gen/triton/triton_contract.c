@@ -43,7 +43,8 @@ static void declare_side(struct kg_triton_kernel *kernel, const struct kg_triton
                    block, is_m ? ":, None" : "None, :");
     kg_triton_line(kernel, "%s = %s < %s", inside, name, extent_of(kernel, product, role));
     if (count == 1)
-        kernel->axes[product->contract.axes[role][0]] = (struct kg_triton_axis){name, inside};
+        kernel->axes[product->contract.axes[role][0]] =
+            (struct kg_triton_axis){.name = name, .inside = inside};
     else
         split(kernel, product, role, name, inside);
 }
@@ -94,7 +95,7 @@ static int open_loops(struct kg_triton_kernel *kernel, const struct kg_triton_pr
                        kg_triton_end_of(kernel, axis));
         const char *index = kg_triton_fresh(kernel, axis->name);
         kg_triton_line(kernel, "%s = tl.cast(%s, INDEX)", index, step);
-        kernel->axes[id] = (struct kg_triton_axis){index, NULL};
+        kernel->axes[id] = (struct kg_triton_axis){.name = index};
         loops++;
     }
     return loops;

@@ -19,6 +19,7 @@
 struct kg_triton_axis {
     const char *name;   // of its value
     const char *inside; // of the mask of the values that are in its range; NULL: all are
+    bool is_row;        // these values have a tile's rows for a shape, and one column
 };
 
 // A read that has a name.

@@ -40,7 +40,7 @@ static void open_loops(struct kg_triton_kernel *kernel, const struct kg_nest *ne
                        kg_triton_end_of(kernel, nest->axes[axis]));
         const char *index = kg_triton_fresh(kernel, nest->axes[axis]->name);
         kg_triton_line(kernel, "%s = tl.cast(%s, INDEX)", index, name);
-        kernel->axes[axis] = (struct kg_triton_axis){index, NULL};
+        kernel->axes[axis] = (struct kg_triton_axis){.name = index};
     }
 }
 

@@ -100,7 +100,7 @@ static const char *declare_k(struct kg_triton_kernel *kernel,
         kg_triton_fresh(kernel, kg_triton_format(kernel, "%s_%s", axis->name, row ? "a" : "b"));
     kg_triton_line(kernel, "%s = %s%s", name, k, expand);
     *mask = kg_triton_format(kernel, "%s%s", inside, expand);
-    kernel->axes[product->block] = (struct kg_triton_axis){name, *mask};
+    kernel->axes[product->block] = (struct kg_triton_axis){.name = name, .inside = *mask};
     return name;
 }
 
@@ -168,7 +168,7 @@ static void write_scaled_step(struct kg_triton_kernel *kernel,
         kernel,
         kg_triton_format(kernel, "%s_first", product->contract.nest->axes[product->block]->name));
     kg_triton_line(kernel, "%s = tl.full([1, 1], %s, INDEX)", first, start);
-    kernel->axes[product->block] = (struct kg_triton_axis){first, NULL};
+    kernel->axes[product->block] = (struct kg_triton_axis){.name = first};
     kernel->small = true;
     for (int i = 0; i < scale->zero_count; i++)
         zeros = kg_triton_format(

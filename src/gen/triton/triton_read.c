@@ -125,6 +125,18 @@ static void mark_axes(const struct kg_expr *expr, bool used[KG_MAX_INDICES])
         mark_axes(expr->arguments[i], used);
 }
 
+// Whether what follows these axes has a value for each row of a tile, and none else.
+static bool are_rows(const struct kg_triton_kernel *kernel, const bool used[KG_MAX_INDICES])
+{
+    bool any = false;
+    for (int axis = 0; axis < KG_MAX_INDICES; axis++) {
+        any |= used[axis];
+        if (used[axis] && !kernel->axes[axis].is_row)
+            return false;
+    }
+    return any;
+}
+
 const char *kg_triton_mask(struct kg_triton_kernel *kernel, const bool used[KG_MAX_INDICES])
 {
     const char *mask = NULL;
@@ -426,6 +438,23 @@ static const char *load_text(struct kg_triton_kernel *kernel, const struct kg_te
     return kg_triton_keep(kernel, &text);
 }
 
+// The same for values that a tile's rows have, one each: a thread would load one as often as it has
+// columns.
+static const char *row_load_text(struct kg_triton_kernel *kernel, const struct kg_tensor *tensor,
+                                 const char *offset, const char *mask, const char *other,
+                                 const char *policy)
+{
+    struct kg_text text = {0};
+    kg_text_format(&text, "tl.load(%s + tl.reshape(%s, [BLOCK_ROWS])",
+                   kg_triton_pointer(kernel, tensor), offset);
+    if (mask)
+        kg_text_format(&text, ", mask=tl.reshape(%s, [BLOCK_ROWS]), other=%s", mask, other);
+    if (policy)
+        kg_text_format(&text, ", eviction_policy=%s", policy);
+    kg_text_add(&text, ").expand_dims(1)");
+    return kg_triton_keep(kernel, &text);
+}
+
 // The statement of the group that makes a tensor which others need not see; NULL: none does.
 static const struct kg_nest *maker_of(const struct kg_triton_kernel *kernel,
                                       const struct kg_tensor *tensor)
@@ -453,8 +482,9 @@ static const char *inlined(struct kg_triton_kernel *kernel, const struct kg_nest
         if (access->map[dim].is_gather)
             name = clamped(kernel, access, dim, name);
         const char *mask = kg_triton_mask(kernel, used);
-        axes[dim] = (struct kg_triton_axis){
-            name, mask ? kg_triton_format(kernel, strchr(mask, '&') ? "(%s)" : "%s", mask) : NULL};
+        axes[dim] = (struct kg_triton_axis){.name = name, .is_row = are_rows(kernel, used)};
+        if (mask)
+            axes[dim].inside = kg_triton_format(kernel, strchr(mask, '&') ? "(%s)" : "%s", mask);
     }
     memcpy(kernel->axes, axes, sizeof axes);
     const char *walk = kernel->walk;
@@ -509,8 +539,12 @@ const char *kg_triton_read(struct kg_triton_kernel *kernel, const struct kg_acce
     const char *policy = packed ? NULL : policy_of(kernel, access);
     kernel->uses_once |= policy && strcmp(policy, "ONCE") == 0;
     const char *value = kg_triton_fresh(kernel, tensor->name);
+    const bool of_rows = !packed && are_rows(kernel, used) && strcmp(other, "0") == 0;
+    const char *(*load)(struct kg_triton_kernel *, const struct kg_tensor *, const char *,
+                        const char *, const char *, const char *) =
+        of_rows ? row_load_text : load_text;
     const char *loaded =
-        converted(kernel, tensor, load_text(kernel, tensor, place.offset, mask, other, policy));
+        converted(kernel, tensor, load(kernel, tensor, place.offset, mask, other, policy));
     if (pad)
         kg_triton_line(kernel, "%s = tl.where(%s, %s, %s)", value, place.inside, loaded, pad);
     else

@@ -117,7 +117,7 @@ static void write_kernel(const struct scan *scan, struct kg_triton_kernel *kerne
     kg_triton_line(kernel, "%s = tl.cast(%s, INDEX) + tl.arange(0, BLOCK_COLS)[None, :]", name,
                    first);
     kg_triton_line(kernel, "%s = %s < %s", inside, name, end);
-    kernel->axes[shared->axis] = (struct kg_triton_axis){name, inside};
+    kernel->axes[shared->axis] = (struct kg_triton_axis){.name = name, .inside = inside};
     const char *element = name, *valid = inside;
     if (shared->exclusive) { // the sum up to an element is that of those before it
         element = kg_triton_fresh(kernel, nest->axes[shared->bound]->name);
@@ -128,7 +128,7 @@ static void write_kernel(const struct scan *scan, struct kg_triton_kernel *kerne
         else
             kg_triton_line(kernel, "%s = %s & (%s >= 0)", valid, inside, element);
     }
-    kernel->axes[shared->bound] = (struct kg_triton_axis){element, valid};
+    kernel->axes[shared->bound] = (struct kg_triton_axis){.name = element, .inside = valid};
     const char *value = kg_triton_fresh(kernel, "value");
     bool truth = is_truth(nest->reduce);
     const char *body = kg_triton_value(kernel, nest->body, truth ? KG_TYPE_BOOL : fold.type);

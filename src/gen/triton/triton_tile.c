@@ -88,7 +88,7 @@ void kg_triton_tile_split(struct kg_triton_kernel *kernel, const struct kg_nest 
         if (i > 0)
             value = kg_triton_format(kernel, "%s %% %s", value, kg_triton_extent(kernel, axis));
         kg_triton_line(kernel, "%s = %s", name, value);
-        kernel->axes[axes[i]] = (struct kg_triton_axis){name, inside};
+        kernel->axes[axes[i]] = (struct kg_triton_axis){.name = name, .inside = inside};
     }
 }
 
@@ -105,10 +105,10 @@ static void split_by_products(struct kg_triton_kernel *kernel, const struct kg_n
         kg_triton_line(kernel, "%s = _quotient(%s, %s, %s)", rest, linear, extent, magic);
         kg_triton_line(kernel, "%s = _remainder(%s, %s, %s, %s)", name, linear, rest, extent,
                        magic);
-        kernel->axes[axes[i]] = (struct kg_triton_axis){name, NULL};
+        kernel->axes[axes[i]] = (struct kg_triton_axis){.name = name};
         linear = rest;
     }
-    kernel->axes[axes[0]] = (struct kg_triton_axis){linear, NULL};
+    kernel->axes[axes[0]] = (struct kg_triton_axis){.name = linear};
 }
 
 struct kg_triton_axis kg_triton_tile_dimension(struct kg_triton_kernel *kernel, const char *base,
@@ -122,7 +122,13 @@ struct kg_triton_axis kg_triton_tile_dimension(struct kg_triton_kernel *kernel, 
                    expand);
     const char *inside = kg_triton_fresh(kernel, kg_triton_format(kernel, "%s_in", name));
     kg_triton_line(kernel, "%s = %s < %s", inside, name, end);
-    return (struct kg_triton_axis){name, inside};
+    return (struct kg_triton_axis){.name = name, .inside = inside};
+}
+
+static void mark_rows(struct kg_triton_kernel *kernel, const int *axes, int count)
+{
+    for (int i = 0; i < count; i++)
+        kernel->axes[axes[i]].is_row = true;
 }
 
 void kg_triton_tile_rows_of(struct kg_triton_kernel *kernel, const struct kg_nest *nest,
@@ -136,6 +142,7 @@ void kg_triton_tile_rows_of(struct kg_triton_kernel *kernel, const struct kg_nes
                        kg_triton_program(kernel, 0, true));
         kg_triton_line(kernel, "%s = tl.minimum(%s, %s - 1)[:, None]", row, row, total);
         split_by_products(kernel, nest, axes, count, row);
+        mark_rows(kernel, axes, count);
         return;
     }
     struct kg_triton_axis rows =
@@ -145,6 +152,7 @@ void kg_triton_tile_rows_of(struct kg_triton_kernel *kernel, const struct kg_nes
         kernel->axes[axes[0]] = rows;
     else
         kg_triton_tile_split(kernel, nest, axes, count, rows.name, rows.inside);
+    mark_rows(kernel, axes, count);
 }
 
 void kg_triton_tile_rows(struct kg_triton_kernel *kernel, const struct kg_nest *nest, int count,
@@ -172,8 +180,8 @@ struct kg_triton_axis kg_triton_tile_columns(struct kg_triton_kernel *kernel,
     if (count > 1)
         kg_triton_tile_split(kernel, nest, axes, count, name, inside);
     else
-        kernel->axes[first] = (struct kg_triton_axis){name, inside};
-    return (struct kg_triton_axis){name, inside};
+        kernel->axes[first] = (struct kg_triton_axis){.name = name, .inside = inside};
+    return (struct kg_triton_axis){.name = name, .inside = inside};
 }
 
 int kg_triton_turned_axis(const struct kg_group *group, const struct kg_nest *shape)

@@ -77,7 +77,7 @@ void kg_triton_walk_tile(struct kg_triton_kernel *kernel, const struct kg_nest *
             kg_triton_line(kernel, "%s = %s %s %s", name, both.name, axis == last ? "%" : "//",
                            length);
         }
-        kernel->axes[axis] = (struct kg_triton_axis){name, both.inside};
+        kernel->axes[axis] = (struct kg_triton_axis){.name = name, .inside = both.inside};
     }
     kernel->walk = both.name;
     kernel->walked = last;
