@@ -540,11 +540,9 @@ const char *kg_triton_read(struct kg_triton_kernel *kernel, const struct kg_acce
     kernel->uses_once |= policy && strcmp(policy, "ONCE") == 0;
     const char *value = kg_triton_fresh(kernel, tensor->name);
     const bool of_rows = !packed && are_rows(kernel, used) && strcmp(other, "0") == 0;
-    const char *(*load)(struct kg_triton_kernel *, const struct kg_tensor *, const char *,
-                        const char *, const char *, const char *) =
-        of_rows ? row_load_text : load_text;
-    const char *loaded =
-        converted(kernel, tensor, load(kernel, tensor, place.offset, mask, other, policy));
+    const char *loaded = of_rows ? row_load_text(kernel, tensor, place.offset, mask, other, policy)
+                                 : load_text(kernel, tensor, place.offset, mask, other, policy);
+    loaded = converted(kernel, tensor, loaded);
     if (pad)
         kg_triton_line(kernel, "%s = tl.where(%s, %s, %s)", value, place.inside, loaded, pad);
     else

@@ -287,6 +287,9 @@ static void results_leave_the_l2(void)
                                  "{ y[d, p] = x[p, d] }";
     CHECK(chooses(over, "P=65536 D=2048 T=f16", "stream=3"));
     CHECK(!chooses(over, "P=32768 D=2048 T=f16", "stream=3"));
+    CHECK(!chooses("op o(x: T[P, D], z: T[P, D]) -> (y: bool[P, D]) where T in f16 f32 "
+                   "{ y[p, d] = x[p, d] > z[p, d] }",
+                   "P=65536 D=2048 T=f16", "stream=3"));
     CHECK(chooses(turned, "P=20480 D=4096 T=f16", "stream=3"));
     CHECK(!chooses(turned, "P=16384 D=4096 T=f16", "stream=3"));
     CHECK(chooses(mean_of_rows, "P=65536 D=2048 T=f16", "evict=2"));
