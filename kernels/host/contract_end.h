@@ -133,6 +133,7 @@
 #undef make_table
 #undef order_bytes
 #undef pack_pair_terms
+#undef add_pair
 #undef add_pairs
 #undef add_pair_strip
 #undef add_pair_chunk

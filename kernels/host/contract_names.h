@@ -135,6 +135,7 @@
 #define make_table KG_ENTRY(make_table)
 #define order_bytes KG_ENTRY(order_bytes)
 #define pack_pair_terms KG_ENTRY(pack_pair_terms)
+#define add_pair KG_ENTRY(add_pair)
 #define add_pairs KG_ENTRY(add_pairs)
 #define add_pair_strip KG_ENTRY(add_pair_strip)
 #define add_pair_chunk KG_ENTRY(add_pair_chunk)

@@ -63,6 +63,37 @@ KG_APART bool pack_pair_terms(const KG_REAL *x, int high, int64_t kn, uint32_t *
     return !small;
 }
 
+// Adds two steps of k, or the last one, to sums in registers.
+KG_INLINE void add_pair(const int high, const int i0, const int some, bool last,
+                        const uint8_t *data, int64_t bytes, const uint32_t *x, half_vector table,
+                        const word_vector *zero, vector *sum)
+{
+    const word_vector one = *(const loose_words *)data;
+    const word_vector two = *(const loose_words *)(data + (last ? 0 : bytes));
+    const word_vector low = (one & 0xffff) | two << 16, high_half = one >> 16 | (two & ~0xffffu);
+    if (i0 == 0) {
+        fetch_ahead(data + KG_CHUNK * bytes);
+        fetch_ahead(data + (KG_CHUNK + 1) * bytes);
+    }
+    for (int i = 0; i < some; i++) {
+        word_vector all = i0 + i < 2 ? low : high_half;
+        all = (i0 + i) & 1 ? all >> 4 : all;
+        if (!KG_SCALED_FIXED) {
+            const word_vector element = (all & 0x0f0f0f0f) ^ (KG_SCALED_SIGNED ? 0x08080808 : 0);
+            all = (word_vector)((byte_vector)element - (byte_vector)zero[i]);
+        }
+        const half_vector first = find_halves(table, all);
+        const half_vector second = find_halves(table, all >> 8);
+        for (int r = 0; r < high; r++)
+            for (int t = 0; t < KG_SCALED_TERMS; t++) {
+                const word_vector left = (word_vector){0} + x[r * KG_SCALED_TERMS + t];
+                vector *to = sum + (r * some + i) * 2;
+                to[0] = add_dots(to[0], first, left);
+                to[1] = add_dots(to[1], second, left);
+            }
+    }
+}
+
 // Adds up to KG_CHUNK steps of k to the sums of a strip: those of words from `i0` on, of four that
 // hold two nibbles each for both steps.
 KG_INLINE void add_pairs(const int high, const int i0, const int some, int64_t kn,
@@ -77,35 +108,17 @@ KG_INLINE void add_pairs(const int high, const int i0, const int some, int64_t k
         const int r = n / (2 * some), i = i0 + n / 2 % some, j = (i < 2 ? i : i + 2) + n % 2 * 2;
         sum[n] = fresh ? (vector){0} : ((const vector *)sums)[r * KG_PARTS + j];
     }
-    for (int64_t k = 0; k < kn; k += 2) {
-        const word_vector one = *(const loose_words *)data;
-        const word_vector two = *(const loose_words *)(data + (k + 1 < kn ? bytes : 0));
-        const word_vector low = (one & 0xffff) | two << 16,
-                          high_half = one >> 16 | (two & ~0xffffu);
-        if (i0 == 0) {
-            fetch_ahead(data + KG_CHUNK * bytes);
-            fetch_ahead(data + (KG_CHUNK + 1) * bytes);
-        }
-        data += 2 * bytes;
-        for (int i = 0; i < some; i++) {
-            word_vector all = i0 + i < 2 ? low : high_half;
-            all = (i0 + i) & 1 ? all >> 4 : all;
-            if (!KG_SCALED_FIXED) {
-                const word_vector element =
-                    (all & 0x0f0f0f0f) ^ (KG_SCALED_SIGNED ? 0x08080808 : 0);
-                all = (word_vector)((byte_vector)element - (byte_vector)zero[i]);
-            }
-            const half_vector first = find_halves(table, all);
-            const half_vector second = find_halves(table, all >> 8);
-            for (int r = 0; r < high; r++)
-                for (int t = 0; t < KG_SCALED_TERMS; t++) {
-                    const word_vector left = (word_vector){0} + x[r * KG_SCALED_TERMS + t];
-                    vector *to = sum + (r * some + i) * 2;
-                    to[0] = add_dots(to[0], first, left);
-                    to[1] = add_dots(to[1], second, left);
-                }
-        }
-        x += high * KG_SCALED_TERMS;
+    // Whole chunks as one piece of code: in a loop, compilers move the sums from register to
+    // register.
+    if (kn == KG_CHUNK) {
+#pragma GCC unroll 8
+        for (int n = 0; n < KG_CHUNK / 2; n++)
+            add_pair(high, i0, some, false, data + 2 * n * bytes, bytes,
+                     x + n * high * KG_SCALED_TERMS, table, zero, sum);
+    } else {
+        for (int64_t k = 0; k < kn; k += 2)
+            add_pair(high, i0, some, k + 1 == kn, data + k * bytes, bytes,
+                     x + k / 2 * high * KG_SCALED_TERMS, table, zero, sum);
     }
     for (int n = 0; n < 2 * some * high; n++) {
         const int r = n / (2 * some), i = i0 + n / 2 % some, j = (i < 2 ? i : i + 2) + n % 2 * 2;
