@@ -25,18 +25,24 @@ def load_kernel(path):
     return getattr(module, NAME)
 
 
-def is_before(package, *version):
-    """Whether the package is installed, and older than that."""
+def version_of(package):
+    """(3, 6) of an installed package; None if nothing is known of it."""
     try:
         found = importlib.metadata.version(package).split(".")
-        return tuple(int(part) for part in found[:2]) < version
+        return tuple(int(part) for part in found[:2])
     except (importlib.metadata.PackageNotFoundError, ValueError):
-        return False
+        return None
+
+
+def interpreter_works():
+    """Before Triton 3.7 it cannot read a loop's bounds from what NumPy 2.4 gives it."""
+    triton, numpy = version_of("triton"), version_of("numpy")
+    return not triton or not numpy or triton >= (3, 7) or numpy < (2, 4)
 
 
 def choose_device(name):
     if name == "cpu":
-        if is_before("triton", 3, 7) and not is_before("numpy", 2, 4):
+        if not interpreter_works():
             raise Unusable("--device cpu: this Triton's interpreter fails with NumPy 2.4; "
                            "install Triton 3.7 or 'numpy<2.4'", 3)
         os.environ["TRITON_INTERPRET"] = "1"  # before Triton is imported

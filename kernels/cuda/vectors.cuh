@@ -223,7 +223,7 @@ KG_INLINE uint64_t kg_policy_here(uint64_t policy)
 #if __CUDA_ARCH__ >= 800
 // Loads with a policy of the L2. Evicted first: what other kernels wrote stays there instead, and
 // need not go to memory while this one runs. Evicted last: what this kernel writes leaves the L2
-// sooner, and memory is written in longer stretches.
+// before what it has read, which is faster where both are many times what the L2 holds.
 KG_INLINE uint32_t kg_read_policy(const uint32_t *from, uint64_t policy)
 {
     uint32_t word;

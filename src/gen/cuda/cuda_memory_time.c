@@ -233,8 +233,17 @@ void kg_cuda_rule_try_evicting(struct kg_cuda_rule *rule, int parameter, int64_t
 
 void kg_cuda_rule_evict_last(struct kg_cuda_rule *rule, int parameter, int64_t value, double times)
 {
-    const double bytes = kg_cuda_memory_bytes(&rule->match->group);
-    if (rule->seconds > 0 && bytes > times * (double)rule->match->facts->cache[2])
+    const struct kg_group *group = &rule->match->group;
+    const double bytes = kg_cuda_memory_bytes(group);
+    double written = 0;
+    for (int i = 0; i < group->count; i++) {
+        const struct kg_tensor *output = kg_group_nest(group, i)->output;
+        if (!kg_group_is_private(group, output))
+            written += (double)group->problem->layouts[output->id].elements *
+                       kg_dtypes[kg_emit_tensor_dtype(output)].bits / 8;
+    }
+    if (rule->seconds > 0 && bytes > times * (double)rule->match->facts->cache[2] &&
+        4 * written >= bytes)
         rule->best.value[parameter] = value;
 }
 

@@ -87,7 +87,8 @@ bool kg_cuda_rule_try(struct kg_cuda_rule *rule, const struct kg_config *config)
 void kg_cuda_rule_try_evicting(struct kg_cuda_rule *rule, int parameter, int64_t value,
                                double bytes);
 // The same by which loads are evicted last, if what is read and written is more than `times` what
-// the L2 holds: of less, much is still in the L2 when the next launch begins.
+// the L2 holds, since of less much is still there when the next launch begins, and a quarter of it
+// and more is written.
 void kg_cuda_rule_evict_last(struct kg_cuda_rule *rule, int parameter, int64_t value, double times);
 
 #endif

@@ -297,7 +297,40 @@ static void results_leave_the_l2(void)
     CHECK(!chooses(sum_of_rows, "P=262144 D=4096 T=f16", "evict=2"));
 }
 
-TEST_MAIN(results_leave_the_l2, short_rows_share_blocks, few_short_rows_have_few_threads,
-          times_follow_memory, units_have_limits, few_rows_are_not_shared,
-          much_faster_configs_are_found, single_vectors_are_evicted, loads_come_first,
-          reductions_spare_the_l2, shared_tensors_stay)
+// Zeros of 16-bit floats are made unique as vectors where these floats themselves are compared.
+static void zeros_are_made_unique_in_vectors(void)
+{
+    static const struct {
+        const char *text, *sizes, *function;
+    } cases[] = {
+        {"op a(x: T[P, D]) -> (y: i64[D]) where T in f16 f32 bf16 { y[d] = argmax(p) x[p, d] }",
+         "P=4096 D=4096 T=f16", "kg_unique_zeros_f16<WHOLE>(take0"},
+        {"op a(x: T[P, D]) -> (y: i64[D]) where T in f16 f32 bf16 { y[d] = argmin(p) x[p, d] }",
+         "P=4096 D=4096 T=bf16", "kg_unique_zeros_bf16<WHOLE>(take0"},
+        {"op a(x: T[P, D]) -> (y: i64[D]) where T in f16 f32 bf16 { y[d] = argmax(p) x[p, d] }",
+         "P=4096 D=4096 T=f32", NULL},
+        {"op a(x: T[P, D]) -> (y: i64[D]) where T in f16 f32 { y[d] = argmax(p) x[p, d] * 2 }",
+         "P=4096 D=4096 T=f16", NULL},
+        {"op a(x: T[P, D]) -> (y: T[D]) where T in f16 f32 { y[d] = max(p) x[p, d] }",
+         "P=4096 D=4096 T=f16", NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct kg_text words = {0}, source = {0};
+        choose_words(cases[i].text, cases[i].sizes, "h200", &words, &source);
+        const char *body = strstr(kg_text_string(&source), "_body(");
+        CHECK(strstr(kg_text_string(&words), "reduce: column=1") && body);
+        if (body && cases[i].function) {
+            CHECK(strstr(body, cases[i].function) != NULL);
+            CHECK(strstr(body, ", WHOLE>(total[lane].value, v0)") != NULL);
+        } else if (body) {
+            CHECK(strstr(body, "unique") == NULL && strstr(body, ", WHOLE>(total") == NULL);
+        }
+        kg_text_free(&words);
+        kg_text_free(&source);
+    }
+}
+
+TEST_MAIN(results_leave_the_l2, zeros_are_made_unique_in_vectors, short_rows_share_blocks,
+          few_short_rows_have_few_threads, times_follow_memory, units_have_limits,
+          few_rows_are_not_shared, much_faster_configs_are_found, single_vectors_are_evicted,
+          loads_come_first, reductions_spare_the_l2, shared_tensors_stay)

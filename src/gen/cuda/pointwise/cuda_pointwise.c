@@ -400,19 +400,6 @@ static int function_of(const struct kg_match *match, const struct kg_config *con
 // up to 1.16 where it is less than 100 MB.
 enum { EVICT_LAST = 8, EVICT_TILES_LAST = 6 };
 
-// Whether a quarter of what a group reads and writes is written, and more.
-static bool writes_much(const struct kg_group *group)
-{
-    double written = 0;
-    for (int i = 0; i < group->count; i++) {
-        const struct kg_tensor *output = kg_group_nest(group, i)->output;
-        if (!kg_group_is_private(group, output))
-            written += (double)group->problem->layouts[output->id].elements *
-                       kg_dtypes[kg_emit_tensor_dtype(output)].bits / 8;
-    }
-    return 4 * written >= kg_cuda_memory_bytes(group);
-}
-
 // Blocks of all sizes, with as many vectors of a thread as there may be, or with other tiles.
 static void guess(const struct kg_match *match, struct kg_config *config)
 {
@@ -448,7 +435,7 @@ static void guess(const struct kg_match *match, struct kg_config *config)
     if (!tiled && kg_cuda_pointwise_alignment(&plan) != 0)
         kg_cuda_rule_try_evicting(&rule, STREAM, KG_CUDA_POINTWISE_FIRST,
                                   kg_cuda_pointwise_streamed(&plan));
-    if (kg_cuda_pointwise_alignment(&plan) != 0 && writes_much(&match->group))
+    if (kg_cuda_pointwise_alignment(&plan) != 0)
         kg_cuda_rule_evict_last(&rule, STREAM, KG_CUDA_POINTWISE_LAST,
                                 tiled ? EVICT_TILES_LAST : EVICT_LAST);
     if (rule.seconds > 0)

@@ -15,15 +15,6 @@ enum { MOST_STORED = 12 };
 // H200).
 enum { EVICT_LAST = 6 };
 
-static bool writes_rows(const struct kg_rowwise_plan *plan)
-{
-    for (int i = 0; i < plan->group->count; i++)
-        if (plan->role[i] == KG_ROWWISE_COLUMN &&
-            !kg_group_is_private(plan->group, kg_group_nest(plan->group, i)->output))
-            return true;
-    return false;
-}
-
 static bool is_costly(const struct kg_rowwise_plan *plan)
 {
     for (int i = 0; i < plan->group->count; i++)
@@ -263,8 +254,7 @@ void kg_cuda_rowwise_guess(const struct kg_match *match, struct kg_config *confi
                        rows);
         }
     kg_cuda_rule_try_evicting(&rule, ROW_EVICT, 1, kg_cuda_rowwise_streamed(plan));
-    if (writes_rows(plan))
-        kg_cuda_rule_evict_last(&rule, ROW_EVICT, KG_CUDA_EVICT_LAST, EVICT_LAST);
+    kg_cuda_rule_evict_last(&rule, ROW_EVICT, KG_CUDA_EVICT_LAST, EVICT_LAST);
     if (rule.seconds > 0) {
         try_single(&rule, columns);
         *config = rule.best;
