@@ -415,7 +415,7 @@ def _index_of(*tensors: torch.Tensor) -> tl.dtype:
 
 def _once(*tensors: torch.Tensor) -> str:
     """How caches keep what is read once: no longer than they must, but longer than what is written
-    where all of it is many times what they hold. Results then leave them in longer stretches."""
+    where all of it is many times what they hold, which is faster there."""
     spans = sum(t.numel() * t.element_size() for t in tensors)
     return "evict_last" if spans > 400 * 2**20 else "evict_first"
 
