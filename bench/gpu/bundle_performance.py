@@ -40,6 +40,11 @@ def definitions(folder, files):
     return found
 
 
+def memory_bound(folder):
+    found = definitions(folder, MEMORY_BOUND)
+    return {name: path for name, path in found.items() if not name.startswith("matmul")}
+
+
 def emit(kernelgen, folder, name, file):
     done = subprocess.run([kernelgen, "emit", file, "--op", name, "--target", "bundle", "--out",
                            os.path.join(folder, name)], capture_output=True, text=True)
@@ -132,8 +137,8 @@ def main():
     parser.add_argument("--seconds", type=float, default=540, help="a third of them compile")
     parser.add_argument("--json", metavar="FILE")
     options = parser.parse_args()
-    known = definitions(options.ops, sorted(f[:-3] for f in os.listdir(options.ops) if f.endswith(".kg")) if options.op
-                        else MEMORY_BOUND)
+    files = sorted(f[:-3] for f in os.listdir(options.ops) if f.endswith(".kg"))
+    known = definitions(options.ops, files) if options.op else memory_bound(options.ops)
     names = options.op or list(known)
     until = time.monotonic() + options.seconds
     keep_compiled_in(tempfile.mkdtemp(prefix="kernelgen-bundles-"))

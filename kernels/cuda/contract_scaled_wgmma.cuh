@@ -2,7 +2,7 @@
 // both operands into a ring of stages in shared memory: rows (tokens) as they are, weights as
 // packed integers, with their scales and zero points. Two warp groups, the consumers, read weights
 // from there, make exact 16-bit numbers of them in registers and multiply these by wgmma, as its
-// left operand. Weights are 256 columns of a tile, so that few rows cost little.
+// left operand. Weights are 256 or 128 columns of a tile, so that few rows cost little.
 //
 // Sums are kept in units of the scale of their column. Where a run of K steps begins that has other
 // scales, they are multiplied by the old scale over the new one: two more roundings in f32 for each
@@ -14,8 +14,9 @@
 // A consumer has 128 columns, a warp 32 of these. Lane 4 * r + t has the four from 4 * r on, which
 // are a word of weights at one K index, or half of one: in the two instructions of a K step they
 // are rows r and r + 8 of the warp's 16. Of packed weights, docs/packed.md, an instruction has a
-// panel of each warp, and the lane columns 2 * r and 2 * r + 1 of both. (The weights are the struct
-// of contract_scaled.cuh.)
+// panel of each warp, and the lane columns 2 * r and 2 * r + 1 of both. Tiles of 128 columns have
+// one instruction in a K step, with two columns of a lane: their rows may be twice as many, so that
+// weights are converted for more products. (The weights are the struct of contract_scaled.cuh.)
 //
 // With few rows a block has two pairs of consumers, so that one converts while the other one waits.
 // They take units of K steps by turns, and the second pair gives its sums to the first.
@@ -51,7 +52,7 @@ KG_INLINE uint32_t kg_tall_load_shared(uint32_t address)
     return word;
 }
 
-// What a lane knows of its four columns, of which Block::adjacent are.
+// What a lane knows of its columns, four or two, of which Block::adjacent are.
 template <class Block, class WEIGHTS>
 struct kg_tall_lane {
     // Scales that are not f16 may be so far apart that sums in units of one underflow in units of
@@ -63,21 +64,20 @@ struct kg_tall_lane {
     uint32_t place; // of the first column in the tile
     typedef typename Block::number number;
     static constexpr bool takes_bits = number::takes_bits && Block::staged; // of scales
-    typename number::bias biases[4];
-    float unit[4]; // the latest scales that are not 0
+    static constexpr int count = Block::of_lane;
+    typename number::bias biases[count];
+    float unit[count]; // the latest scales that are not 0
     // Elements of a quad whose scale is not 0; of panels, of either one's.
     uint32_t kept[2] = {0xffffffff, 0xffffffff};
     bool leaves_out = false;              // of floats: some lane of the warp has others
     float least = INFINITY, greatest = 0; // of all scales
-    float offset[4] = {0, 0, 0, 0};       // what is added to elements of the run, scaled
+    float offset[count];                  // what is added to elements of the run, scaled
     bool is_lost = false;                 // an offset was too small for the unit
-    // Of lines: the bits of elements whose scale is not 0.
-    uint32_t masks[4] = {Block::number::line_mask, Block::number::line_mask,
-                         Block::number::line_mask, Block::number::line_mask};
+    uint32_t masks[count];                // of lines: the bits of elements whose scale is not 0
     // What does not come through the ring is loaded a run ahead.
     static constexpr bool looks_ahead = Block::has_runs && !Block::staged;
-    float next_scales[4], next_offsets[4];
-    int next_zeros[4];
+    float next_scales[count], next_offsets[count];
+    int next_zeros[count];
 
     KG_METHOD kg_tall_lane(const WEIGHTS &weights_, const kg_tile_task &task, int column_,
                            int64_t columns)
@@ -85,21 +85,25 @@ struct kg_tall_lane {
           depth((int)task.stop), place(column_)
     {
 #pragma unroll
-        for (int i = 0; i < 4; i++)
+        for (int i = 0; i < count; i++) {
             unit[i] = 1;
+            offset[i] = 0;
+            masks[i] = Block::number::line_mask;
+        }
     }
     // The column of element `i` of the lane's.
     KG_METHOD int64_t column_of(int i) const
     {
         return kg_min_i64(column + i / 2 * Block::apart + i % 2, last);
     }
-    // Four 16-bit elements of a line of a stage.
-    KG_METHOD void load_four(uint16_t (&to)[4], uint32_t line) const
+    // The 16-bit elements of its columns in a line of a stage.
+    KG_METHOD void load_halves(uint16_t (&to)[count], uint32_t line) const
     {
-        uint32_t pairs[2];
+        uint32_t pairs[count / 2];
         if constexpr (Block::panels) {
-            pairs[0] = kg_tall_load_shared<4>(line + place * 2);
-            pairs[1] = kg_tall_load_shared<4>(line + (place + Block::apart) * 2);
+#pragma unroll
+            for (int i = 0; i < count / 2; i++)
+                pairs[i] = kg_tall_load_shared<4>(line + (place + i * Block::apart) * 2);
         } else {
             asm volatile("ld.shared.v2.u32 {%0, %1}, [%2];"
                          : "=r"(pairs[0]), "=r"(pairs[1])
@@ -107,39 +111,39 @@ struct kg_tall_lane {
                          : "memory");
         }
 #pragma unroll
-        for (int i = 0; i < 4; i++)
+        for (int i = 0; i < count; i++)
             to[i] = (uint16_t)(pairs[i / 2] >> i % 2 * 16);
     }
-    KG_METHOD void load_scales(float (&scales)[4], uint32_t address, int run, int k) const
+    KG_METHOD void load_scales(float (&scales)[count], uint32_t address, int run, int k) const
     {
         if constexpr (Block::staged) {
-            uint16_t four[4];
-            load_four(four, address + Block::scales_at + run * Block::columns * 2);
+            uint16_t halves[count];
+            load_halves(halves, address + Block::scales_at + run * Block::columns * 2);
 #pragma unroll
-            for (int i = 0; i < 4; i++)
-                scales[i] = weights.widen_scale(four[i]);
+            for (int i = 0; i < count; i++)
+                scales[i] = weights.widen_scale(halves[i]);
         } else {
 #pragma unroll
-            for (int i = 0; i < 4; i++)
+            for (int i = 0; i < count; i++)
                 scales[i] = looks_ahead ? next_scales[i] : weights.scale(item, k, column_of(i));
         }
     }
     // Offsets of columns with these scales.
-    KG_METHOD void load_offsets(const float (&scales)[4], uint32_t address, int run, int k)
+    KG_METHOD void load_offsets(const float (&scales)[count], uint32_t address, int run, int k)
     {
         if constexpr (Block::stages_offsets) {
-            uint16_t four[4];
-            load_four(four, address + Block::offsets_at + run * Block::columns * 2);
+            uint16_t halves[count];
+            load_halves(halves, address + Block::offsets_at + run * Block::columns * 2);
 #pragma unroll
-            for (int i = 0; i < 4; i++)
-                offset[i] = weights.widen_offset(four[i], scales[i]);
+            for (int i = 0; i < count; i++)
+                offset[i] = weights.widen_offset(halves[i], scales[i]);
         } else if constexpr (WEIGHTS::HAS_OFFSET || Block::rounds) {
 #pragma unroll
-            for (int i = 0; i < 4; i++)
+            for (int i = 0; i < count; i++)
                 offset[i] = looks_ahead ? next_offsets[i] : weights.offset(item, k, column_of(i));
         }
     }
-    KG_METHOD void load_zeros(int (&zeros)[4], uint32_t address, int run, int k) const
+    KG_METHOD void load_zeros(int (&zeros)[count], uint32_t address, int run, int k) const
     {
         if constexpr (Block::stages_zeros) {
             constexpr int bits = WEIGHTS::ZERO_BITS;
@@ -147,17 +151,18 @@ struct kg_tall_lane {
                 address + Block::zeros_at + (run * Block::columns + place) * bits / 8;
             uint32_t word;
             if constexpr (Block::panels)
-                word = kg_tall_load_shared<bits / 4>(from) |
-                       kg_tall_load_shared<bits / 4>(from + Block::apart * bits / 8) << bits * 2;
+                word = kg_tall_load_shared<bits / 4>(from);
             else
                 word = kg_tall_load_shared<bits / 2>(from);
+            if constexpr (Block::panels && count > 2)
+                word |= kg_tall_load_shared<bits / 4>(from + Block::apart * bits / 8) << bits * 2;
 #pragma unroll
-            for (int i = 0; i < 4; i++)
+            for (int i = 0; i < count; i++)
                 zeros[i] = (int)((word >> i * bits & ((1u << bits) - 1)) ^ WEIGHTS::ZERO_FLIP) -
                            WEIGHTS::ZERO_FLIP;
         } else {
 #pragma unroll
-            for (int i = 0; i < 4; i++)
+            for (int i = 0; i < count; i++)
                 zeros[i] = looks_ahead ? next_zeros[i] : weights.zero(item, k, column_of(i));
         }
     }
@@ -167,7 +172,7 @@ struct kg_tall_lane {
         if constexpr (looks_ahead) {
             k = k < depth ? k : depth - 1;
 #pragma unroll
-            for (int i = 0; i < 4; i++) {
+            for (int i = 0; i < count; i++) {
                 const int64_t at = column_of(i);
                 next_scales[i] = weights.scale(item, k, at);
                 next_zeros[i] = weights.zero(item, k, at);
@@ -179,20 +184,20 @@ struct kg_tall_lane {
     // has. `by`: what sums are multiplied by, which then are in units of the new scales; `more`:
     // what is added to them for each unit of the sum of a row, in the run before. Integers whose
     // scale is 0 are left out of the sums: their zero point takes their place.
-    KG_METHOD void take(uint32_t address, int k, float (&by)[4], float (&more)[4])
+    KG_METHOD void take(uint32_t address, int k, float (&by)[count], float (&more)[count])
     {
         const int first = k / 64 * 64;
-        int run = 0, zeros[4];
+        int run = 0, zeros[count];
         if constexpr (Block::staged && Block::group % 64 != 0)
             run = k / Block::group - first / Block::group;
         k = k < depth ? k : depth - 1;
         load_zeros(zeros, address, run, k);
         if constexpr (Block::scales_sums) {
-            float scales[4];
+            float scales[count];
             load_scales(scales, address, run, k);
             kept[0] = kept[1] = 0xffffffff;
 #pragma unroll
-            for (int i = 0; i < 4; i++) {
+            for (int i = 0; i < count; i++) {
                 const bool is_left_out = scales[i] == 0;
                 const int panel = Block::panels ? i / 2 : 0, at = Block::panels ? i % 2 : i;
                 uint32_t elements = Block::number::kept_of(at);
@@ -227,8 +232,8 @@ struct kg_tall_lane {
             load_offsets(unit, address, run, k);
         }
         if constexpr (takes_bits) {
-            uint16_t bits[4];
-            load_four(bits, address + Block::scales_at + run * Block::columns * 2);
+            uint16_t bits[count];
+            load_halves(bits, address + Block::scales_at + run * Block::columns * 2);
             set_biases(zeros, bits);
         } else {
             set_biases(zeros, unit);
@@ -236,15 +241,17 @@ struct kg_tall_lane {
     }
     // `scales`: for numbers that round.
     template <typename SCALE>
-    KG_METHOD void set_biases(const int (&zeros)[4], const SCALE (&scales)[4])
+    KG_METHOD void set_biases(const int (&zeros)[count], const SCALE (&scales)[count])
     {
         if constexpr (Block::lines) {
 #pragma unroll
-            for (int i = 0; i < 4; i++)
+            for (int i = 0; i < count; i++)
                 biases[i] = kg_scaled_line_bias<number>(zeros[i], scales[i], offset[i]);
         } else {
             biases[0] = kg_scaled_bias<number, 0>(zeros[0], scales[0], offset[0]);
             biases[1] = kg_scaled_bias<number, 1>(zeros[1], scales[1], offset[1]);
+        }
+        if constexpr (!Block::lines && count > 2) {
             biases[2] = kg_scaled_bias<number, 2>(zeros[2], scales[2], offset[2]);
             biases[3] = kg_scaled_bias<number, 3>(zeros[3], scales[3], offset[3]);
         }
@@ -280,8 +287,20 @@ struct kg_tall_sums {
         for (int i = 0; i < Block::sums; i++)
             asm volatile("" : "+f"(at[TILE][i])::"memory");
     }
+    KG_METHOD void settle_all()
+    {
+        settle<0>();
+        if constexpr (Block::m_tiles > 1)
+            settle<1>();
+    }
+    KG_METHOD void scale_all(const float (&by)[Block::of_lane])
+    {
+        scale<0>(by);
+        if constexpr (Block::m_tiles > 1)
+            scale<1>(by);
+    }
     template <int TILE>
-    KG_METHOD void scale(const float (&by)[4])
+    KG_METHOD void scale(const float (&by)[Block::of_lane])
     {
 #pragma unroll
         for (int i = 0; i < Block::sums; i++)
@@ -289,7 +308,8 @@ struct kg_tall_sums {
     }
     // The same, and adds `more` of each column times the sum of each row, which are `rows` on.
     template <int TILE>
-    KG_METHOD void scale_and_add(const float (&by)[4], const float (&more)[4], const float *rows)
+    KG_METHOD void scale_and_add(const float (&by)[Block::of_lane],
+                                 const float (&more)[Block::of_lane], const float *rows)
     {
 #pragma unroll
         for (int i = 0; i < Block::sums; i += 4) {
@@ -341,8 +361,9 @@ struct kg_tall_sums {
     }
 };
 
-// The left operands of a K step, of two instructions.
-typedef uint32_t kg_tall_left[2][4];
+// The left operands of a K step, of one or two instructions.
+template <class Block>
+using kg_tall_left = uint32_t[Block::m_tiles][4];
 
 // Where a lane finds its words of weights in a stage: those of K indices 2 * t and 2 * t + 1 of a
 // step; eight indices further they are 1024 bytes further. Chunks of 16 bytes are swizzled.
@@ -370,7 +391,7 @@ struct kg_tall_words {
     }
     // Of words that are used no earlier than here; ZERO takes the place of those not kept.
     template <class WEIGHTS>
-    KG_METHOD void convert(kg_tall_left &to, uint32_t (&words)[count],
+    KG_METHOD void convert(kg_tall_left<Block> &to, uint32_t (&words)[count],
                            const kg_tall_lane<Block, WEIGHTS> &lane) const
     {
         typedef typename Block::number number;
@@ -431,7 +452,7 @@ struct kg_tall_lines {
         }
     }
     template <class WEIGHTS>
-    KG_METHOD void convert(kg_tall_left &to, uint32_t (&words)[count],
+    KG_METHOD void convert(kg_tall_left<Block> &to, uint32_t (&words)[count],
                            const kg_tall_lane<Block, WEIGHTS> &lane) const
     {
         typedef typename Block::number number;
@@ -453,32 +474,37 @@ struct kg_tall_lines {
     }
 };
 
-// The same of packed weights: a lane's words of two panels, which are operands of the two
+// The same of packed weights: a lane's words of the consumer's panels, which are operands of its
 // instructions as they are.
 template <class Block>
 struct kg_tall_panels {
-    static constexpr int count = 2; // of a step
+    static constexpr int count = Block::m_tiles; // of a step
     uint32_t place;
     KG_METHOD explicit kg_tall_panels(int column) // the first of the lane's
-        : place(Block::row_bytes + column / 32 * 1024 + threadIdx.x % 32 * 16)
+        : place(Block::row_bytes + column / (16 * count) * 512 * count + threadIdx.x % 32 * 16)
     {
     }
-    KG_METHOD void load(uint32_t (&to)[count], uint32_t address, int step) const
+    // Those of all steps of the stage.
+    KG_METHOD void load_stage(uint32_t (&to)[4][count], uint32_t address) const
     {
-        to[0] = kg_tall_load_shared<4>(address + place + step * 4);
-        to[1] = kg_tall_load_shared<4>(address + place + 512 + step * 4);
+#pragma unroll
+        for (int i = 0; i < count; i++)
+            asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
+                         : "=r"(to[0][i]), "=r"(to[1][i]), "=r"(to[2][i]), "=r"(to[3][i])
+                         : "r"(address + place + i * 512)
+                         : "memory");
     }
     template <class WEIGHTS>
-    KG_METHOD void convert(kg_tall_left &to, uint32_t (&words)[count],
+    KG_METHOD void convert(kg_tall_left<Block> &to, uint32_t (&words)[count],
                            const kg_tall_lane<Block, WEIGHTS> &lane) const
     {
         typedef typename Block::number number;
         constexpr uint32_t zero = WEIGHTS::ZERO;
-        asm volatile("" : "+r"(words[0]), "+r"(words[1]));
 #pragma unroll
-        for (int i = 0; i < 2; i++) {
+        for (int i = 0; i < count; i++) {
             const typename number::bias &first = lane.biases[i * 2];
             const typename number::bias &second = lane.biases[i * 2 + 1];
+            asm volatile("" : "+r"(words[i]));
             uint32_t quad = words[i];
             if constexpr (Block::scales_sums)
                 quad = number::template leave_out<zero>(quad, lane.kept[i]);
@@ -610,13 +636,17 @@ struct kg_tall_loop {
     kg_tall_lane<Block, WEIGHTS> &lane;
     typedef typename kg_tall_source<Block, Block::lines, Block::panels>::type source;
     const source places;
+    // Groups of products that are committed in a batch: sums that are scaled are waited for apart.
+    static constexpr int groups = Block::scales_sums ? Block::m_tiles : 1;
     // Addresses: of the stage that is multiplied and of the one that is read next; of the barriers
     // that say that the former is free, and the one before it.
     uint32_t stage, ahead, empty, before = 0;
     int k, until; // K indices: of the stage that is read next, and where the piece ends
-    uint32_t words[2][batch][source::count]; // of the next two batches
-    kg_tall_left left[2][batch];
-    float by[4], more[4]; // what sums are multiplied by before the run that begins, and added to
+    // Of the next two batches or, of panels, of a stage.
+    uint32_t words[Block::panels ? 1 : 2][Block::panels ? 4 : batch][source::count];
+    kg_tall_left<Block> left[2][batch];
+    // What sums are multiplied by before the run that begins, and added to.
+    float by[Block::of_lane], more[Block::of_lane];
     kg_tall_row_sums<Block, WEIGHTS::HAS_OFFSET> &rows;
 
     KG_METHOD kg_tall_loop(const kg_tall_shared &shared_, kg_tall_place<Block> &at_,
@@ -629,12 +659,13 @@ struct kg_tall_loop {
         pass(pair * own);
         find_ahead();
         stage = ahead;
-        empty = kg_shared_address(&shared.empty[at.stage]);
+        empty = at.empty();
         load(0, stage, 0);
         load(1, stage, 1);
+        load_stage(stage);
         lane.look_ahead(k);
         take(stage, k);
-        convert(0);
+        convert(0, 0);
     }
     // Takes the scales of the run of K index `at_k`, and looks ahead to the pair's next run.
     KG_METHOD void take(uint32_t address, int at_k)
@@ -649,31 +680,41 @@ struct kg_tall_loop {
     {
         for (; count > 0; count--, at.next(), k += Block::depth)
             if (k < until)
-                kg_tiles_wait(&shared.full[at.stage], at.odd);
+                kg_tiles_wait(at.full, at.odd);
     }
     KG_METHOD void find_ahead()
     {
-        ahead = kg_shared_address(shared.ring) + at.stage * Block::stage_bytes;
+        ahead = at.stage;
         if (k < until)
-            kg_tiles_wait(&shared.full[at.stage], at.odd);
+            kg_tiles_wait(at.full, at.odd);
     }
     KG_METHOD void release()
     {
         if (before != 0 && threadIdx.x % 32 == 0)
             kg_tiles_arrive(before);
     }
-    // The words of a batch of the stage at `address`.
+    // The words of a batch of the stage at `address`; those of panels all at once.
     KG_METHOD void load(int turn, uint32_t address, int number)
     {
+        if constexpr (!Block::panels)
 #pragma unroll
-        for (int i = 0; i < batch; i++)
-            places.load(words[turn][i], address, number * batch + i);
+            for (int i = 0; i < batch; i++)
+                places.load(words[turn][i], address, number * batch + i);
     }
-    KG_METHOD void convert(int turn)
+    KG_METHOD void load_stage(uint32_t address)
+    {
+        if constexpr (Block::panels)
+            places.load_stage(words[0], address);
+    }
+    // Batch `number` of its stage.
+    KG_METHOD void convert(int turn, int number)
     {
 #pragma unroll
         for (int i = 0; i < batch; i++)
-            places.convert(left[turn][i], words[turn][i], lane);
+            if constexpr (Block::panels)
+                places.convert(left[turn][i], words[0][number * batch + i], lane);
+            else
+                places.convert(left[turn][i], words[turn][i], lane);
     }
     template <int TILE>
     KG_METHOD void scale(kg_tall_sums<Block> &sums)
@@ -684,13 +725,29 @@ struct kg_tall_loop {
         else
             sums.template scale<TILE>(by);
     }
+    // `right`: the lower half of the descriptor of the rows.
     template <int TILE>
-    KG_METHOD void multiply(kg_tall_sums<Block> &sums, int turn, uint64_t right)
+    KG_METHOD void multiply_step(kg_tall_sums<Block> &sums, int turn, int step, uint32_t right)
+    {
+        Block::instruction::multiply(sums.at[TILE], left[turn][step][TILE],
+                                     kg_wgmma_whole(right + step * 32 / 16), 1);
+    }
+    template <int TILE>
+    KG_METHOD void multiply(kg_tall_sums<Block> &sums, int turn, uint32_t right)
     {
 #pragma unroll
         for (int step = 0; step < batch; step++)
-            Block::instruction::multiply(sums.at[TILE], left[turn][step][TILE],
-                                         kg_wgmma_behind(right, step * 32), 1);
+            multiply_step<TILE>(sums, turn, step, right);
+        kg_wgmma_commit();
+    }
+    KG_METHOD void multiply_all(kg_tall_sums<Block> &sums, int turn, uint32_t right)
+    {
+#pragma unroll
+        for (int step = 0; step < batch; step++) {
+            multiply_step<0>(sums, turn, step, right);
+            if constexpr (Block::m_tiles > 1)
+                multiply_step<1>(sums, turn, step, right);
+        }
         kg_wgmma_commit();
     }
 
@@ -708,17 +765,20 @@ struct kg_tall_loop {
             const bool is_last = LAST_OF_PIECE && number == LAST - 1;
             const bool begins = Block::scales_sums && number % run == 0 && number > 0;
             const bool ends = Block::has_runs && (number + 1) % run == 0 && !is_last;
-            const bool waits_for_both = middle == 0 && number == LAST - 1;
-            const uint64_t right =
-                kg_wgmma_behind(kg_wgmma_whole(kg_wgmma_tile(stage, 16)), of_stage * batch * 32);
+            const bool waits_for_all = Block::m_tiles == 1 || (middle == 0 && number == LAST - 1);
+            const uint32_t right = kg_wgmma_tile(stage, 16) + of_stage * batch * 32 / 16;
             kg_wgmma_begin();
-            multiply<0>(sums, turn, right);
-            if (begins) {
-                kg_wgmma_wait<1>();
-                scale<1>(sums);
-                kg_wgmma_begin();
+            if constexpr (groups == 1) {
+                multiply_all(sums, turn, right);
+            } else {
+                multiply<0>(sums, turn, right);
+                if (begins) {
+                    kg_wgmma_wait<1>();
+                    scale<1>(sums);
+                    kg_wgmma_begin();
+                }
+                multiply<1>(sums, turn, right);
             }
-            multiply<1>(sums, turn, right);
             if (of_stage == 0)
                 rows.add(stage);
             const int here = k;
@@ -735,23 +795,26 @@ struct kg_tall_loop {
             else if (ends)
                 take(stage, here + (of_stage + 1) * batch * 16);
             load(turn, of_stage + 2 < batches ? stage : ahead, (of_stage + 2) % batches);
-            kg_wgmma_wait<2>();
+            kg_wgmma_wait<groups>();
             if (of_stage == 0)
                 release();
-            convert(1 - turn);
+            convert(1 - turn, (of_stage + 1) % batches);
+            if (of_stage == batches - 2)
+                load_stage(ahead);
             if (ends)
                 rows.finish(of_stage * batch * 16 / Block::run);
-            if (Block::scales_sums && ends && waits_for_both) {
+            if (Block::scales_sums && ends && waits_for_all) {
                 kg_wgmma_wait<0>();
                 scale<0>(sums);
-                scale<1>(sums);
+                if constexpr (Block::m_tiles > 1)
+                    scale<1>(sums);
             } else if (Block::scales_sums && ends) {
                 kg_wgmma_wait<1>();
                 scale<0>(sums);
             }
             if (of_stage == batches - 1) {
                 before = empty;
-                empty = kg_shared_address(&shared.empty[at.stage]);
+                empty = at.empty();
                 stage = ahead;
             }
         }
@@ -777,33 +840,35 @@ KG_INLINE void kg_tall_consume(kg_tall_sums<Block> &sums, kg_tall_lane<Block, WE
                                const kg_tall_piece &piece, int pair)
 {
     const int units = piece.until - piece.first - pair;
-    constexpr float lowered[4] = {Block::number::lowered, Block::number::lowered,
-                                  Block::number::lowered, Block::number::lowered};
     sums.clear();
     if (units <= 0)
         return;
     kg_tall_loop<Block, WEIGHTS> loop(shared, at, lane, rows, piece, pair);
-    sums.template settle<0>();
-    sums.template settle<1>();
+    sums.settle_all();
     loop.multiply_units(sums, (units + Block::pairs - 1) / Block::pairs);
     rows.finish(Block::depth / Block::run - 1);
     kg_wgmma_wait<0>();
-    sums.template settle<0>();
-    sums.template settle<1>();
+    sums.settle_all();
     loop.release();
     if constexpr (Block::rounds)
         return;
-    const float factors[4] = {lane.factor(0), lane.factor(1), lane.factor(2), lane.factor(3)};
-    sums.template scale<0>(factors);
-    sums.template scale<1>(factors);
-    if constexpr (Block::number::lowered != 1) {
-        sums.template scale<0>(lowered);
-        sums.template scale<1>(lowered);
-    }
+    float factors[Block::of_lane];
+#pragma unroll
+    for (int i = 0; i < Block::of_lane; i++)
+        factors[i] = lane.factor(i);
+    sums.scale_all(factors);
+#pragma unroll
+    for (int i = 0; i < Block::of_lane; i++)
+        factors[i] = Block::number::lowered;
+    if constexpr (Block::number::lowered != 1)
+        sums.scale_all(factors);
     if constexpr (WEIGHTS::HAS_OFFSET) {
-        constexpr float as_is[4] = {1, 1, 1, 1};
-        sums.template scale_and_add<0>(as_is, lane.offset, rows.latest);
-        sums.template scale_and_add<1>(as_is, lane.offset, rows.latest);
+#pragma unroll
+        for (int i = 0; i < Block::of_lane; i++)
+            factors[i] = 1;
+        sums.template scale_and_add<0>(factors, lane.offset, rows.latest);
+        if constexpr (Block::m_tiles > 1)
+            sums.template scale_and_add<1>(factors, lane.offset, rows.latest);
     }
 }
 
@@ -896,7 +961,7 @@ __device__ __noinline__ void kg_tall_finish_again(const JOB job,
                                                   const kg_row_sums<Block::adjacent> *rows,
                                                   const kg_tile_task task, int64_t first_column)
 {
-    constexpr int width = Block::adjacent, runs = 4 / width;
+    constexpr int width = Block::adjacent, runs = Block::of_lane / width;
     const int64_t first = task.row + threadIdx.x % 4 * 2;
 #pragma unroll 1
     for (int i = 0; i < Block::rows / 4 * runs; i++) {
@@ -909,28 +974,32 @@ __device__ __noinline__ void kg_tall_finish_again(const JOB job,
     }
 }
 
-// Finishes a tile.
+// Finishes a tile. Nothing is known of sums of rows behind the last one, which are not loaded.
 template <class Block, class JOB>
 KG_INLINE void kg_tall_finish(const JOB &job, const kg_tall_sums<Block> &sums,
                               const kg_tile_task &task, int64_t column)
 {
-    constexpr int width = Block::adjacent, runs = 4 / width;
+    constexpr int width = Block::adjacent, runs = Block::of_lane / width;
     const int64_t first = task.row + threadIdx.x % 4 * 2, left = job.columns() - column;
+    const int there = (int)kg_min_i64(job.rows() - first, Block::rows); // rows from `first` on
     bool is_plain = true;
 #pragma unroll
     for (int run = 0; run < runs; run++)
         is_plain = is_plain && (left >= run * Block::apart + width || left <= run * Block::apart);
 #pragma unroll
-    for (int i = 0; i < Block::m_tiles * Block::sums; i++)
-        is_plain = is_plain & kg_sum_is_reliable(sums.at[i / Block::sums][i % Block::sums], 0.0f);
+    for (int i = 0; i < Block::m_tiles * Block::sums; i++) {
+        const int of_tile = i % Block::sums, row = of_tile / 4 * 8 + of_tile % 2;
+        is_plain = is_plain &
+                   (row >= there || kg_sum_is_reliable(sums.at[i / Block::sums][of_tile], 0.0f));
+    }
     if (__all_sync(0xffffffff, is_plain)) {
 #pragma unroll
         for (int i = 0; i < Block::rows / 4; i++) {
-            const int64_t row = first + i / 2 * 8 + i % 2;
+            const int row = i / 2 * 8 + i % 2;
 #pragma unroll
             for (int run = 0; run < runs; run++)
-                if (row < job.rows() && left > run * Block::apart)
-                    kg_row_store_all(job, kg_tall_row<Block>(sums, i, run), task.item, row,
+                if (row < there && left > run * Block::apart)
+                    kg_row_store_all(job, kg_tall_row<Block>(sums, i, run), task.item, first + row,
                                      column + run * Block::apart);
         }
         return;
@@ -952,8 +1021,9 @@ KG_INLINE void kg_tall_consumer(const JOB &job, const WEIGHTS &weights,
     const int pair = number / Block::consumers, consumer = number % Block::consumers;
     const int thread = threadIdx.x % 128;
     const int column =
-        consumer * 128 + (Block::panels ? thread / 32 * 32 + thread % 32 / 4 * 2 : thread / 4 * 4);
-    kg_tall_place<Block> at;
+        consumer * (Block::columns / Block::consumers) +
+        (Block::panels ? thread / 32 * 16 * Block::m_tiles + thread % 32 / 4 * 2 : thread / 4 * 4);
+    kg_tall_place<Block> at(shared);
     kg_tall_row_sums<Block, WEIGHTS::HAS_OFFSET> rows(shared, number);
     for (kg_tall_work<Block> work(job); work.is_left(); work.next()) {
         const kg_tall_piece piece = work.piece(job.depth());
@@ -989,9 +1059,10 @@ KG_INLINE void kg_contract_scaled_wgmma(const JOB &job, const WEIGHTS &weights,
     const kg_tall_shared shared = kg_tall_shared_of<Block>(kg_tall_ring);
     const int warp = kg_warp_number();
     const bool copies_words = !Block::panels && !kg_map_is_there(*maps.weights);
+    const bool copies_zeros = Block::stages_zeros && !copies_words && !kg_map_is_there(*maps.zeros);
     if (threadIdx.x == 0) {
         for (int s = 0; s < Block::stages; s++) {
-            kg_tiles_barrier(&shared.full[s], copies_words ? 1 + 128 : 1);
+            kg_tiles_barrier(&shared.full[s], copies_words ? 1 + 128 : copies_zeros ? 1 + 32 : 1);
             kg_tiles_barrier(&shared.empty[s], Block::consumers * 4);
         }
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
@@ -1006,6 +1077,8 @@ KG_INLINE void kg_contract_scaled_wgmma(const JOB &job, const WEIGHTS &weights,
             kg_tall_produce_words<Block>(job, weights, maps, shared);
         else if (warp == 0 && kg_is_elected())
             kg_tall_produce<Block, WEIGHTS>(job, maps, shared);
+        else if (warp == 1 && copies_zeros)
+            kg_tall_produce_zeros<Block>(job, weights, shared);
     } else {
         asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(Block::pairs > 1 ? 112 : 232));
         kg_tall_consumer<Block>(job, weights, shared, scratch);

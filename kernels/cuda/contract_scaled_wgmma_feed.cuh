@@ -1,6 +1,7 @@
 // The shape of a block of contract_scaled_wgmma.cuh, the work of a block, and its producer, which
 // fills stages as they become free: one thread that issues TMA loads, or, where lines of weights
-// are no multiples of 16 bytes, a warp group that copies their words.
+// are no multiples of 16 bytes, a warp group that copies their words. A warp copies zero points
+// whose lines alone are none.
 
 // ---- The shape of a block ----
 
@@ -8,15 +9,17 @@
 // points of ZERO_BITS, if there are any: 4 or 8 or, for none, 0. And offsets, if STAGES_OFFSETS.
 // LAYOUT: that of weights.
 enum kg_tall_layout { KG_TALL_WORDS, KG_TALL_LINES, KG_TALL_PANELS }; // along N; along K; packed
-template <class NUMBER, int ROWS, int STAGES, int PAIRS, int GROUP, bool STREAM_K, bool STAGED,
-          int ZERO_BITS, bool STAGES_OFFSETS, kg_tall_layout LAYOUT, class INSTRUCTION>
+template <class NUMBER, int ROWS, int COLUMNS, int STAGES, int PAIRS, int GROUP, bool STREAM_K,
+          bool STAGED, int ZERO_BITS, bool STAGES_OFFSETS, kg_tall_layout LAYOUT, class INSTRUCTION>
 struct kg_tall_block {
     typedef INSTRUCTION instruction;
-    static constexpr int rows = ROWS, columns = 256, depth = 64, stages = STAGES, group = GROUP;
+    static constexpr int rows = ROWS, columns = COLUMNS, depth = 64, stages = STAGES;
+    static constexpr int group = GROUP;
     static constexpr bool stream_k = STREAM_K, staged = STAGED, stages_zeros = ZERO_BITS > 0;
     static constexpr bool stages_offsets = STAGES_OFFSETS;
     static constexpr int pairs = PAIRS, consumers = 2; // of a pair
-    static constexpr int m_tiles = 2;                  // instructions of a consumer in a K step
+    static constexpr int m_tiles = COLUMNS / 128;      // instructions of a consumer in a K step
+    static constexpr int of_lane = 2 * m_tiles;        // columns of a lane
     static constexpr int sums = ROWS / 2;              // accumulators of a thread in one of these
     // K indices have other scales than others; sums are scaled, not weights before.
     static constexpr bool has_runs = GROUP > 0, rounds = NUMBER::rounds;
@@ -36,19 +39,19 @@ struct kg_tall_block {
     static constexpr int groups = !STAGED           ? 0
                                   : GROUP % 64 == 0 ? 1
                                                     : 64 / GROUP + (64 % GROUP != 0);
-    // Columns of a lane that are adjacent, and from those to the other two, if there are any.
+    // Columns of a lane that are adjacent, and from those to the others, if there are any.
     static constexpr int adjacent = panels ? 2 : 4, apart = panels ? 16 : 2;
     // Weights are boxes side by side, with lines of 128 bytes or, of lines along K and of panels,
     // one box.
-    static constexpr int bits = NUMBER::bits, boxes = columns * bits / 8 / 128;
+    static constexpr int bits = NUMBER::bits, boxes = panels ? 1 : columns * bits / 8 / 128;
     static constexpr int line_bytes = depth * bits / 8; // of a column
     static constexpr int row_bytes = ROWS * depth * 2, box_bytes = depth * 128;
-    static constexpr int weight_bytes = boxes * box_bytes;
+    static constexpr int weight_bytes = columns * line_bytes;
     static constexpr int scale_bytes = groups * columns * 2;
     static constexpr int zero_bytes = groups * columns * ZERO_BITS / 8;
     static constexpr int offset_bytes = STAGES_OFFSETS ? scale_bytes : 0;
     static constexpr int scales_at = row_bytes + weight_bytes, zeros_at = scales_at + scale_bytes;
-    static constexpr int offsets_at = zeros_at + zero_bytes;
+    static constexpr int offsets_at = (zeros_at + zero_bytes + 127) / 128 * 128;
     static constexpr int stage_bytes = (offsets_at + offset_bytes + 1023) / 1024 * 1024;
     static constexpr int partial_bytes = ROWS * columns * 4;
     static constexpr int exchange_bytes = (PAIRS - 1) * partial_bytes;
@@ -58,26 +61,7 @@ struct kg_tall_block {
     // A pair waits for a stage while it holds the last two of its own, at most four before.
     static_assert(STAGES >= (PAIRS == 1 ? 3 : 5), "consumers would wait for each other");
     static_assert(ROWS % 8 == 0 && GROUP % 16 == 0, "whole instructions");
-};
-
-// A position in the ring.
-template <class Block>
-struct kg_tall_place {
-    int stage = 0;
-    uint32_t odd = 0;
-    KG_METHOD void next()
-    {
-        if (++stage == Block::stages) {
-            stage = 0;
-            odd ^= 1;
-        }
-    }
-    KG_METHOD void skip(uint32_t count)
-    {
-        const uint32_t to = stage + count;
-        stage = (int)(to % Block::stages);
-        odd ^= to / Block::stages & 1;
-    }
+    static_assert(COLUMNS == 256 || (COLUMNS == 128 && panels), "two panels of a warp, or one");
 };
 
 // `exchange` is for the sums of the second pair of consumers, `row_sums` is there if weights have
@@ -98,6 +82,45 @@ KG_INLINE kg_tall_shared kg_tall_shared_of(char *shared)
     return {ring, (float4 *)exchange, full, full + Block::stages,
             (float *)(full + 2 * Block::stages)};
 }
+
+// A position in the ring: a stage, and the barrier that says that it is full. Both addresses are
+// kept: compilers would derive them from the start of shared memory every time.
+template <class Block>
+struct kg_tall_place {
+    int number = 0;
+    uint32_t odd = 0, stage, full;
+
+    KG_METHOD explicit kg_tall_place(const kg_tall_shared &shared)
+        : stage(kg_shared_address(shared.ring)), full(kg_shared_address(shared.full))
+    {
+        asm volatile("" : "+r"(stage), "+r"(full));
+    }
+    // The barrier that says that it is free.
+    KG_METHOD uint32_t empty() const
+    {
+        return full + Block::stages * 8;
+    }
+    KG_METHOD void move(int stages)
+    {
+        number += stages;
+        stage += stages * Block::stage_bytes;
+        full += stages * 8;
+    }
+    KG_METHOD void next()
+    {
+        move(1);
+        if (number == Block::stages) {
+            move(-Block::stages);
+            odd ^= 1;
+        }
+    }
+    KG_METHOD void skip(uint32_t count)
+    {
+        const uint32_t to = number + count, turns = to / Block::stages;
+        move((int)(count - turns * Block::stages));
+        odd ^= turns & 1;
+    }
+};
 
 // ---- Work ----
 
@@ -160,7 +183,7 @@ struct kg_tall_work {
 
 // The tensor maps. `last` has the smaller box of the last rows: TMA would fill lines beyond the
 // tensor with zeros, slowly. Without a map of weights, their words are copied, and those of zero
-// points.
+// points; without one of zero points, these alone.
 struct kg_tall_maps {
     const kg_tensor_map *rows, *last, *weights, *scales, *zeros, *offsets; // NULL: there is none
 };
@@ -220,11 +243,30 @@ KG_INLINE void kg_tall_copy_weights(char *to, const kg_tensor_map *map, uint64_t
                                  column * Block::bits / 16 + box * 64, k, item, 0);
 }
 
+// Expects a stage's bytes by TMA.
+template <class Block>
+KG_INLINE void kg_tall_expect(uint64_t *full, const kg_tall_maps &maps, int lines)
+{
+    const bool has_zeros = Block::stages_zeros && kg_map_is_there(*maps.zeros);
+    kg_tiles_expect(full, lines * Block::depth * 2 + Block::weight_bytes + Block::scale_bytes +
+                              (has_zeros ? Block::zero_bytes : 0) + Block::offset_bytes);
+}
+
+template <class Block, class WEIGHTS>
+KG_INLINE void kg_tall_load_zeros(char *to, const kg_tall_maps &maps, uint64_t *full, int column,
+                                  int k, int item)
+{
+    if constexpr (Block::stages_zeros)
+        if (kg_map_is_there(*maps.zeros))
+            kg_tiles_copy<false>(to + Block::zeros_at, maps.zeros, full,
+                                 column * WEIGHTS::ZERO_BITS / 16, k / Block::group, item, 0);
+}
+
 template <class Block, class WEIGHTS, class JOB>
 KG_INLINE void kg_tall_produce(const JOB &job, const kg_tall_maps &maps,
                                const kg_tall_shared &shared)
 {
-    kg_tall_place<Block> at;
+    kg_tall_place<Block> at(shared);
     for (kg_tall_work<Block> work(job); work.is_left(); work.next()) {
         const kg_tall_piece piece = work.piece(job.depth());
         const int lines = (int)kg_min_i64(job.rows() - piece.task.row, Block::rows);
@@ -232,15 +274,12 @@ KG_INLINE void kg_tall_produce(const JOB &job, const kg_tall_maps &maps,
 #pragma unroll 1
         for (int k = piece.first * Block::unit; k < piece.until * Block::unit;
              k += Block::depth, at.next()) {
-            char *to = shared.ring + at.stage * Block::stage_bytes;
-            uint64_t *full = &shared.full[at.stage];
-            kg_tiles_wait(&shared.empty[at.stage], at.odd ^ 1);
-            kg_tiles_expect(full, lines * Block::depth * 2 + Block::weight_bytes +
-                                      Block::scale_bytes + Block::zero_bytes + Block::offset_bytes);
+            char *to = shared.ring + at.number * Block::stage_bytes;
+            uint64_t *full = &shared.full[at.number];
+            kg_tiles_wait(at.empty(), at.odd ^ 1);
+            kg_tall_expect<Block>(full, maps, lines);
             kg_tall_copy_weights<Block>(to + Block::row_bytes, maps.weights, full, column, k, item);
-            if constexpr (Block::stages_zeros)
-                kg_tiles_copy<false>(to + Block::zeros_at, maps.zeros, full,
-                                     column * WEIGHTS::ZERO_BITS / 16, k / Block::group, item, 0);
+            kg_tall_load_zeros<Block, WEIGHTS>(to, maps, full, column, k, item);
             kg_tall_load<Block>(maps, to, full, piece, lines, k);
         }
     }
@@ -257,11 +296,9 @@ KG_INLINE void kg_tall_copy_word(uint32_t to, const uint8_t *from, bool is_insid
 }
 
 // Arrives at the barrier when this thread's copies are done.
-KG_INLINE void kg_tall_arrive_later(uint64_t *barrier)
+KG_INLINE void kg_tall_arrive_later(uint32_t barrier)
 {
-    asm volatile(
-        "cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(kg_shared_address(barrier))
-        : "memory");
+    asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(barrier) : "memory");
 }
 
 // Copies the words of a line that starts with column `column` of the tile's, 128 bytes for each
@@ -275,16 +312,41 @@ KG_INLINE void kg_tall_copy_line(uint32_t to, const uint8_t *from, int elements,
         kg_tall_copy_word(to + box * BOX, from + box * 128, (box * 32 + lane) * elements < left);
 }
 
-// The same by all threads of a warp group: each copies words of every fourth line.
+// The zero points of a stage that begins with K index `k`, of groups `first`, `first + by` and so
+// on; `columns` of the tile's are in the output.
+template <class Block, class WEIGHTS>
+KG_INLINE void kg_tall_copy_zeros(const WEIGHTS &weights, uint32_t stage, const kg_tile_task &task,
+                                  int k, int columns, int first, int by)
+{
+    if constexpr (Block::stages_zeros) {
+        constexpr int bytes = Block::columns * WEIGHTS::ZERO_BITS / 8;
+        constexpr int of_word = 32 / WEIGHTS::ZERO_BITS;
+        const int lane = threadIdx.x % 32;
+#pragma unroll 1
+        for (int group = first; group < Block::groups; group += by) {
+            const int step = (k / Block::group + group) * Block::group;
+            if (bytes < 128 && lane * 4 >= bytes)
+                continue;
+            kg_tall_copy_line<(bytes + 127) / 128, 128>(
+                stage + Block::zeros_at + group * bytes + lane * 4,
+                reinterpret_cast<const uint8_t *>(weights.zeros()) +
+                    weights.zero_place(task.item, step, task.column + lane * of_word) *
+                        WEIGHTS::ZERO_BITS / 8,
+                of_word, step < task.stop ? columns : 0);
+        }
+    }
+}
+
+// Weights and zero points by all threads of a warp group: each copies words of every fourth line.
 template <class Block, class JOB, class WEIGHTS>
 KG_INLINE void kg_tall_produce_words(const JOB &job, const WEIGHTS &weights,
                                      const kg_tall_maps &maps, const kg_tall_shared &shared)
 {
-    constexpr int of_word = 32 / Block::bits, zeros_of_word = 32 / WEIGHTS::ZERO_BITS;
+    constexpr int of_word = 32 / Block::bits;
     const int warp = kg_warp_number(), lane = threadIdx.x % 32;
     const uint32_t place =
         Block::row_bytes + warp * 128 + (lane / 4 ^ warp) * 16 + lane % 4 * 4; // swizzled
-    kg_tall_place<Block> at;
+    kg_tall_place<Block> at(shared);
     for (kg_tall_work<Block> work(job); work.is_left(); work.next()) {
         const kg_tall_piece piece = work.piece(job.depth());
         const int64_t item = piece.task.item, column = piece.task.column + lane * of_word;
@@ -297,11 +359,11 @@ KG_INLINE void kg_tall_produce_words(const JOB &job, const WEIGHTS &weights,
                               first * Block::bits / 8 + (k + warp) * pitch;
 #pragma unroll 1
         for (; k < piece.until * Block::unit; k += Block::depth, at.next()) {
-            char *stage = shared.ring + at.stage * Block::stage_bytes;
-            uint64_t *full = &shared.full[at.stage];
+            char *stage = shared.ring + at.number * Block::stage_bytes;
+            uint64_t *full = &shared.full[at.number];
             const uint32_t to = kg_shared_address(stage);
             const int left = (int)job.depth() - k - warp;
-            kg_tiles_wait(&shared.empty[at.stage], at.odd ^ 1);
+            kg_tiles_wait(at.empty(), at.odd ^ 1);
             if (threadIdx.x == 0) {
                 kg_tiles_expect(full, lines * Block::depth * 2 + Block::scale_bytes +
                                           Block::offset_bytes);
@@ -311,20 +373,27 @@ KG_INLINE void kg_tall_produce_words(const JOB &job, const WEIGHTS &weights,
             for (int i = 0; i < Block::depth / 4; i++, from += 4 * pitch)
                 kg_tall_copy_line<Block::boxes, Block::box_bytes>(
                     to + (place ^ i % 2 * 64) + i * 512, from, of_word, i * 4 < left ? columns : 0);
-            if constexpr (Block::stages_zeros)
+            kg_tall_copy_zeros<Block>(weights, to, piece.task, k, columns, warp, 4);
+            kg_tall_arrive_later(at.full);
+        }
+    }
+}
+
+// Copies the zero points of every stage, by one warp.
+template <class Block, class JOB, class WEIGHTS>
+KG_INLINE void kg_tall_produce_zeros(const JOB &job, const WEIGHTS &weights,
+                                     const kg_tall_shared &shared)
+{
+    kg_tall_place<Block> at(shared);
+    for (kg_tall_work<Block> work(job); work.is_left(); work.next()) {
+        const kg_tall_piece piece = work.piece(job.depth());
+        const int columns = (int)kg_min_i64(job.columns() - piece.task.column, Block::columns);
 #pragma unroll 1
-                for (int group = warp; group < Block::groups; group += 4) {
-                    constexpr int bytes = Block::columns * WEIGHTS::ZERO_BITS / 8;
-                    const int step = (k / Block::group + group) * Block::group;
-                    kg_tall_copy_line<bytes / 128, 128>(
-                        to + Block::zeros_at + group * bytes + lane * 4,
-                        reinterpret_cast<const uint8_t *>(weights.zeros()) +
-                            weights.zero_place(item, step,
-                                               piece.task.column + lane * zeros_of_word) *
-                                WEIGHTS::ZERO_BITS / 8,
-                        zeros_of_word, step < job.depth() ? columns : 0);
-                }
-            kg_tall_arrive_later(full);
+        for (int k = piece.first * Block::unit; k < piece.until * Block::unit;
+             k += Block::depth, at.next()) {
+            kg_tiles_wait(at.empty(), at.odd ^ 1);
+            kg_tall_copy_zeros<Block>(weights, at.stage, piece.task, k, columns, 0, 1);
+            kg_tall_arrive_later(at.full);
         }
     }
 }
@@ -370,18 +439,20 @@ KG_INLINE char *kg_tall_pack(const JOB &job, const void *data, int64_t count, in
 }
 
 // Packs weights, and zero points of GROUP K indices each, if any: lines along K to as many as are a
-// multiple of 4, and of panels the zero points alone.
+// multiple of 4. Panels are packed already.
 template <int BITS, int GROUP, bool HAS_ZEROS, kg_tall_layout LAYOUT, class JOB, class WEIGHTS>
 KG_INLINE void kg_tall_pack_all(const JOB &job, const WEIGHTS &weights, char *to)
 {
     const int64_t columns = job.columns(), depth = job.depth(), wide = (columns + 255) / 256 * 256;
+    if constexpr (LAYOUT == KG_TALL_PANELS)
+        return;
     if constexpr (LAYOUT == KG_TALL_LINES)
         to = kg_tall_pack<BITS>(
             job, weights.data(), (columns + 3) / 4 * 4, depth, (depth + 31) / 32 * 32 * BITS / 8,
             to, [&](int64_t item, int64_t column, int64_t step) {
                 return weights.place(item, step, kg_min_i64(column, columns - 1));
             });
-    else if constexpr (LAYOUT == KG_TALL_WORDS)
+    else
         to = kg_tall_pack<BITS>(job, weights.data(), depth, columns, wide * BITS / 8, to,
                                 [&](int64_t item, int64_t step, int64_t column) {
                                     return weights.place(item, step, column);

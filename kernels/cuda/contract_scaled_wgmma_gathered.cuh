@@ -14,7 +14,7 @@ template <class Block, class WEIGHTS, class JOB>
 KG_INLINE void kg_tall_produce(const kg_gathered<JOB> &job, const kg_tall_maps &maps,
                                const kg_tall_shared &shared)
 {
-    kg_tall_place<Block> at;
+    kg_tall_place<Block> at(shared);
     for (kg_tall_work<Block> work(job); work.is_left(); work.next()) {
         const kg_tall_piece piece = work.piece(job.depth());
         const int lines = (int)kg_min_i64(job.rows() - piece.task.row, Block::rows);
@@ -23,16 +23,13 @@ KG_INLINE void kg_tall_produce(const kg_gathered<JOB> &job, const kg_tall_maps &
 #pragma unroll 1
         for (int k = piece.first * Block::unit; k < piece.until * Block::unit;
              k += Block::depth, at.next()) {
-            char *to = shared.ring + at.stage * Block::stage_bytes;
-            uint64_t *full = &shared.full[at.stage];
-            kg_tiles_wait(&shared.empty[at.stage], at.odd ^ 1);
-            kg_tiles_expect(full, lines * Block::depth * 2 + Block::weight_bytes +
-                                      Block::scale_bytes + Block::zero_bytes + Block::offset_bytes);
+            char *to = shared.ring + at.number * Block::stage_bytes;
+            uint64_t *full = &shared.full[at.number];
+            kg_tiles_wait(at.empty(), at.odd ^ 1);
+            kg_tall_expect<Block>(full, maps, lines);
             kg_tall_copy_weights<Block>(to + Block::row_bytes, maps.weights, full, column, k,
                                         chosen);
-            if constexpr (Block::stages_zeros)
-                kg_tiles_copy<false>(to + Block::zeros_at, maps.zeros, full,
-                                     column * WEIGHTS::ZERO_BITS / 16, k / Block::group, chosen, 0);
+            kg_tall_load_zeros<Block, WEIGHTS>(to, maps, full, column, k, chosen);
             if constexpr (Block::staged)
                 kg_tiles_copy<false>(to + Block::scales_at, maps.scales, full, column,
                                      k / Block::group, chosen, 0);

@@ -28,8 +28,9 @@
 #define W4_SCALED(rows, columns, depth, words, warps, split_k, swap)                               \
     "tile_m=" rows " tile_n=" columns " tile_k=" depth " words=" words " warps=" warps             \
     " split_k=" split_k " swap=" swap " maxnreg=0"
-#define W4_TALL(rows, stages, split_k, swap)                                                       \
-    "tile_m=" rows " tile_n=256 stages=" stages " split_k=" split_k " swap=" swap
+#define W4_TALL_OF(rows, columns, stages, split_k, swap)                                           \
+    "tile_m=" rows " tile_n=" columns " stages=" stages " split_k=" split_k " swap=" swap
+#define W4_TALL(rows, stages, split_k, swap) W4_TALL_OF(rows, "256", stages, split_k, swap)
 // A float offset behind the scale or, times it, in front.
 #define W4_OFFSET(run)                                                                             \
     W4("s: T[ceil(K/" run "), N], o: T[ceil(K/" run "), N]",                                       \

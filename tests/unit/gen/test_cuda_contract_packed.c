@@ -101,7 +101,7 @@ static struct kg_grids launches(const char *op, const char *sizes, const char *v
 static void what_is_launched(void)
 {
     enum { WHOLE, ANY, WORDS, FOLD };
-    enum { PACK, WGMMA, OTHERS, WEIGHTS = 2, ZEROS = 4 };
+    enum { PACK, WGMMA, OTHERS, WEIGHTS = 2, SCALES, ZEROS };
     family = &kg_cuda_contract_packed;
     struct kg_grids grids = launches("runs", LARGE, TILE);
     CHECK(grids.count == 3 && grids.grids[WHOLE].blocks[0] == 128 && grids.scratch == 0);
@@ -134,11 +134,16 @@ static void what_is_launched(void)
     CHECK(map->rank == 4 && map->shape[0] == 256 && map->shape[1] == 258 && map->shape[2] == 65);
     CHECK(map->stride[1] == 512 && map->stride[2] == 258 * 512 && map->swizzle == 0);
     CHECK(map->box[0] == 256 && map->box[1] == 16 && map->box[2] == 1);
-    // Zero points whose lines TMA cannot load are packed first, weights never.
+    // A warp copies zero points whose lines TMA cannot load; nothing is packed.
     grids =
         launches("zeros", "M=200 N=4104 K=4096 T=f16", "tile_m=64 tile_n=256 stages=8 split_k=1");
-    CHECK(grids.grids[PACK].blocks[0] == 128 && grids.scratch == (size_t)128 * 17 * 128);
-    CHECK(map->tensor != KG_MAP_SCRATCH && grids.maps[ZEROS].tensor == KG_MAP_SCRATCH);
+    CHECK(grids.grids[WGMMA].blocks[0] == 68 && grids.grids[PACK].blocks[0] == 0);
+    CHECK(map->rank == 4 && grids.maps[ZEROS].rank == 0 && grids.scratch == 0);
+    // Half of the columns: boxes of eight panels, and of 128 scales.
+    grids =
+        launches("zeros", "M=200 N=4128 K=4104 T=f16", "tile_m=256 tile_n=128 stages=5 split_k=1");
+    CHECK(grids.grids[WGMMA].blocks[0] == 33 && map->box[1] == 8 &&
+          grids.maps[SCALES].box[0] == 128);
     grids = launches("experts", "B=6 M=20 N=4096 K=4096 E=9 T=f16",
                      "tile_m=24 tile_n=256 stages=8 split_k=1");
     CHECK(map->shape[3] == 9 && map->stride[3] == 4096 * 4096 / 2);

@@ -247,19 +247,18 @@ static void list(struct kg_cuda_contract_plan *plan, struct kg_cuda_contract_lis
     each_config(plan, kg_cuda_scaled_take_listed, listing);
 }
 
-// Expected times are of an L2 full of what other kernels wrote. With one that was only read,
-// scaled_wgmma gains some 14 % more than this form, whose loads are evicted first: it has to be
-// clearly faster.
+// Of 17 problems whose expected times by this form and by scaled_wgmma are within 8 % of each
+// other, this one was the faster in 14 (H200): it has to be expected to be slower to be left.
 static bool guess(struct kg_cuda_contract_plan *plan)
 {
-    const double clearly = 0.87;
+    const double slightly = 1.05;
     struct kg_cuda_contract_best best = {.seconds = seconds, .least = -1};
     each_config(plan, kg_cuda_contract_take_best, &best);
     if (best.least < 0)
         return false;
     plan->config = best.config;
     double other = kg_cuda_tall_expected(plan);
-    return other == 0 || best.least <= clearly * other;
+    return other == 0 || best.least <= slightly * other;
 }
 
 static struct kg_cuda_contract_cost_terms cost_terms(const struct kg_cuda_contract_plan *plan)

@@ -37,6 +37,8 @@ bool kg_cuda_scaled_is_packed(const struct kg_cuda_contract_plan *plan);
 // Whether weights can be read in aligned vectors of so many words, scales in vectors of as many as
 // a word has columns, and zero points in words, as far as strides and sizes tell.
 bool kg_cuda_scaled_is_whole(const struct kg_cuda_contract_plan *plan, int words);
+// Whether zero points can be read in aligned words, as far as strides and sizes tell.
+bool kg_cuda_scaled_has_whole_zeros(const struct kg_cuda_contract_plan *plan);
 // Whether so many adjacent scales and zero points can be read at once, as far as strides and sizes
 // tell, and at one distance from each run to the next, if they are arrays with adjacent elements
 // for adjacent columns.

@@ -229,6 +229,18 @@ bool kg_cuda_scaled_is_whole(const struct kg_cuda_contract_plan *plan, int words
             kg_cuda_is_whole(problem, zeros->tensor, ~0u, WORD / kg_cuda_scaled_zero_bits(plan)));
 }
 
+bool kg_cuda_scaled_has_whole_zeros(const struct kg_cuda_contract_plan *plan)
+{
+    int of_word = WORD / kg_cuda_scaled_zero_bits(plan);
+    const struct kg_contract *contract = &plan->contract;
+    const struct kg_access *zeros = adjacent_zeros(plan);
+    enum kg_contract_role role = kg_cuda_scaled_weights(plan) ? KG_CONTRACT_N : KG_CONTRACT_M;
+    return zeros &&
+           contract->nest->extent[contract->axes[role][contract->axis_count[role] - 1]] % of_word ==
+               0 &&
+           kg_cuda_is_whole(plan->group->problem, zeros->tensor, ~0u, of_word);
+}
+
 // Whether a subscript is the run of K steps with the same scales and zero points.
 static bool is_run(const struct kg_cuda_contract_plan *plan, const struct kg_expr *at)
 {

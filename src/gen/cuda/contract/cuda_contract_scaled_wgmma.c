@@ -59,10 +59,11 @@ static int runs_of_stage(const struct kg_cuda_contract_plan *plan)
 
 int kg_cuda_tall_pairs(const struct kg_cuda_contract_plan *plan)
 {
-    enum { FEW_ROWS = 32, FEWER = 16 }; // accumulators and what runs need are registers
+    enum { FEW = 32 * KG_TALL_COLUMNS, FEWER = FEW / 2 }; // sums, which are registers as runs' are
     bool fewer = kg_cuda_scaled_sums_rows(plan) ||
                  (kg_cuda_scaled_rounds(plan) && !kg_cuda_scaled_has_half_scales(plan));
-    return plan->config.tile_m <= (fewer && kg_cuda_tall_has_runs(plan) ? FEWER : FEW_ROWS) ? 2 : 1;
+    int most = fewer && kg_cuda_tall_has_runs(plan) ? FEWER : FEW;
+    return plan->config.tile_m * plan->config.tile_n <= most ? 2 : 1;
 }
 
 int kg_cuda_tall_least_stages(const struct kg_cuda_contract_plan *plan)
@@ -83,22 +84,26 @@ static int registers_of(const struct kg_cuda_contract_plan *plan)
 
 static int64_t stage_bytes(const struct kg_cuda_contract_plan *plan)
 {
-    int64_t bytes =
-        (int64_t)(plan->config.tile_m * 2 + KG_TALL_COLUMNS * kg_cuda_scaled_bits(plan) / 8) *
-        KG_TALL_DEPTH;
+    enum { ALIGNMENT = 128 };
+    int columns = plan->config.tile_n;
+    int64_t bytes = (int64_t)(plan->config.tile_m * 2 + columns * kg_cuda_scaled_bits(plan) / 8) *
+                    KG_TALL_DEPTH;
     if (kg_cuda_tall_stages_scales(plan))
-        bytes += kg_cuda_tall_groups_of_stage(plan) * KG_TALL_COLUMNS * 2 *
+        bytes += kg_cuda_tall_groups_of_stage(plan) * columns * 2 *
                  (kg_cuda_tall_stages_offsets(plan) ? 2 : 1);
     if (kg_cuda_tall_stages_zeros(plan))
-        bytes += kg_cuda_tall_groups_of_stage(plan) * KG_TALL_COLUMNS *
-                 kg_cuda_scaled_zero_bits(plan) / 8;
+        bytes += kg_ceil_div(kg_cuda_tall_groups_of_stage(plan) * columns *
+                                 kg_cuda_scaled_zero_bits(plan) / 8,
+                             ALIGNMENT) *
+                 ALIGNMENT;
     return kg_ceil_div(bytes, KG_TALL_ROUND) * KG_TALL_ROUND;
 }
 
 int64_t kg_cuda_tall_shared_bytes(const struct kg_cuda_contract_plan *plan)
 {
     enum { BARRIERS = 16, SUM = 4 };
-    int64_t exchange = (kg_cuda_tall_pairs(plan) - 1) * plan->config.tile_m * KG_TALL_COLUMNS * SUM;
+    int64_t exchange =
+        (int64_t)(kg_cuda_tall_pairs(plan) - 1) * plan->config.tile_m * plan->config.tile_n * SUM;
     if (kg_cuda_scaled_sums_rows(plan)) // sums of rows, of the runs of two stages
         exchange += KG_TALL_CONSUMERS * kg_cuda_tall_pairs(plan) * 2 * plan->config.tile_m *
                     runs_of_stage(plan) * SUM;
@@ -139,7 +144,8 @@ int64_t kg_cuda_tall_blocks(const struct kg_cuda_contract_plan *plan)
 int64_t kg_cuda_tall_partial_bytes(const struct kg_cuda_contract_plan *plan)
 {
     enum { FLAG = 8, SUM = 4 };
-    int64_t of_block = plan->config.tile_m * KG_TALL_COLUMNS * SUM + KG_TALL_CONSUMERS * FLAG;
+    int64_t of_block =
+        (int64_t)plan->config.tile_m * plan->config.tile_n * SUM + KG_TALL_CONSUMERS * FLAG;
     int64_t bytes = kg_cuda_tall_is_divided(plan) ? plan->facts->units * of_block : 0;
     return kg_ceil_div(bytes, KG_TALL_ROUND) * KG_TALL_ROUND;
 }
@@ -152,14 +158,19 @@ bool kg_cuda_tall_sizes_fit(const struct kg_cuda_contract_plan *plan)
 }
 
 // Rows of a tile whose accumulators leave room in the registers for zero points that are loaded a
-// run ahead.
+// run ahead or, with one instruction, for what f16 needs between runs.
 static int most_rows(const struct kg_cuda_contract_plan *plan)
 {
-    enum { MOST = 144, BESIDE_ZEROS = 120 };
+    enum { MOST = 144, BESIDE_ZEROS = 120, OF_INSTRUCTION = 256, SCALED_F16 = 192 };
     const struct kg_scaled_operand *scaled = kg_cuda_scaled_operand(plan);
     bool varies = scaled->zero_count > 0 && scaled->least_zero < scaled->greatest_zero;
-    return kg_cuda_tall_has_runs(plan) && varies && !kg_cuda_tall_stages_scales(plan) ? BESIDE_ZEROS
-                                                                                      : MOST;
+    bool has_runs = kg_cuda_tall_has_runs(plan);
+    bool beside_zeros = has_runs && varies && !kg_cuda_tall_stages_scales(plan);
+    if (plan->config.tile_n == KG_TALL_COLUMNS)
+        return beside_zeros ? BESIDE_ZEROS : MOST;
+    bool scales_sums = has_runs && !kg_cuda_scaled_rounds(plan);
+    return beside_zeros || (scales_sums && kg_cuda_scaled_dtype(plan) == KG_F16) ? SCALED_F16
+                                                                                 : OF_INSTRUCTION;
 }
 
 // ---- Validity ----
@@ -188,6 +199,8 @@ static bool valid(const struct kg_cuda_contract_plan *plan, struct kg_text *reas
         return kg_cuda_contract_refuse(reason, "this form has one order of operands and of tiles");
     if (!kg_cuda_tall_sizes_fit(plan))
         return kg_cuda_contract_refuse(reason, "sizes are too large for this form");
+    if (plan->config.tile_n < KG_TALL_COLUMNS && !kg_cuda_scaled_is_packed(plan))
+        return kg_cuda_contract_refuse(reason, "half of the columns need weights in panels");
     if (plan->config.split_k > 1 &&
         (plan->config.split_k > kg_cuda_tall_units(plan) ||
          kg_cuda_contract_tiles(plan) * plan->config.split_k > plan->facts->units))
@@ -253,9 +266,10 @@ static void emit(struct kg_code *code, const struct kg_cuda_contract_plan *plan)
     kg_code_begin(code);
     kg_text_add(text, "using block = kg_tall_block<");
     kg_cuda_scaled_number(text, plan);
-    kg_text_format(text, ", %d, %d, %d, %lld, %s, %s, %d, %s, %s, %s_instruction>;",
-                   plan->config.tile_m, plan->config.stages, kg_cuda_tall_pairs(plan), group,
-                   truth(kg_cuda_tall_is_divided(plan)), truth(kg_cuda_tall_stages_scales(plan)),
+    kg_text_format(text, ", %d, %d, %d, %d, %lld, %s, %s, %d, %s, %s, %s_instruction>;",
+                   plan->config.tile_m, plan->config.tile_n, plan->config.stages,
+                   kg_cuda_tall_pairs(plan), group, truth(kg_cuda_tall_is_divided(plan)),
+                   truth(kg_cuda_tall_stages_scales(plan)),
                    kg_cuda_tall_stages_zeros(plan) ? kg_cuda_scaled_zero_bits(plan) : 0,
                    truth(kg_cuda_tall_stages_offsets(plan)), layout_of(plan), plan->entry);
     kg_code_end(code);
@@ -293,9 +307,10 @@ static const struct kg_cuda_contract_form form =
         .defaults = KG_CONTRACT_DEFAULTS(GROUP / 2, KG_TALL_DEPTH),
         .parameters =
             {
-                {"tile_m", KG_CONTRACT_CHOICES(tile_m, 64, 8, 16, 24, 32, 40, 48, 56, 72, 80, 88,
-                                               96, 104, 112, 120, 128, 136, 144)},
-                {"tile_n", KG_CONTRACT_CHOICES(tile_n, KG_TALL_COLUMNS)},
+                {"tile_m",
+                 KG_CONTRACT_CHOICES(tile_m, 64, 8, 16, 24, 32, 40, 48, 56, 72, 80, 88, 96, 104,
+                                     112, 120, 128, 136, 144, 160, 192, 224, 256)},
+                {"tile_n", KG_CONTRACT_CHOICES(tile_n, KG_TALL_COLUMNS, KG_TALL_COLUMNS / 2)},
                 {"stages",
                  KG_CONTRACT_CHOICES(stages, 8, 3, 4, 5, 6, 7, 9, 10, 11, 12, 13, 14, 15, 16)},
                 {"split_k", KG_CONTRACT_CHOICES(split_k, 0, 1, 2, 3,

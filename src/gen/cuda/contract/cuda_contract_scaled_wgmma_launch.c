@@ -44,8 +44,6 @@ static int64_t packed_line(const struct kg_cuda_contract_plan *plan)
 
 static int64_t packed_weight_bytes(const struct kg_cuda_contract_plan *plan)
 {
-    if (kg_cuda_scaled_is_packed(plan))
-        return 0; // they are in panels
     return plan->batches * packed_lines(plan) * packed_line(plan);
 }
 
@@ -181,7 +179,7 @@ static bool map_panels(const struct kg_cuda_contract_plan *plan, struct kg_map *
                   k > 0 ? layout->shape[0] : 1},
         .stride = {UNIT_BYTES, PANEL, layout->stride[k] / 2,
                    k > 0 ? layout->stride[0] / 2 : KG_WGMMA_ACCESS},
-        .box = {PANEL / UNIT_BYTES, KG_TALL_COLUMNS / PANEL_COLUMNS, 1, 1},
+        .box = {PANEL / UNIT_BYTES, plan->config.tile_n / PANEL_COLUMNS, 1, 1},
     };
     return map->stride[2] > 0 && map->stride[2] % KG_WGMMA_ACCESS == 0 && map->stride[3] > 0 &&
            map->stride[3] % KG_WGMMA_ACCESS == 0;
@@ -204,7 +202,7 @@ static bool map_matrix(const struct kg_cuda_contract_plan *plan, struct kg_map *
 static bool map_zeros(const struct kg_cuda_contract_plan *plan, struct kg_map *maps)
 {
     return !kg_cuda_tall_stages_zeros(plan) ||
-           kg_cuda_scaled_map_runs(plan, kg_cuda_scaled_zeros_of_runs(plan), KG_TALL_COLUMNS,
+           kg_cuda_scaled_map_runs(plan, kg_cuda_scaled_zeros_of_runs(plan), plan->config.tile_n,
                                    kg_cuda_tall_groups_of_stage(plan), &maps[KG_TALL_MAP_ZEROS]);
 }
 
@@ -226,26 +224,23 @@ bool kg_cuda_tall_make_maps(const struct kg_cuda_contract_plan *plan, struct kg_
     if (last > 0)
         maps[KG_TALL_MAP_LAST].box[1] = last;
     if (kg_cuda_tall_stages_scales(plan) &&
-        !kg_cuda_scaled_map_runs(plan, kg_cuda_scaled_scales_of_runs(plan), KG_TALL_COLUMNS,
+        !kg_cuda_scaled_map_runs(plan, kg_cuda_scaled_scales_of_runs(plan), plan->config.tile_n,
                                  kg_cuda_tall_groups_of_stage(plan), &maps[KG_TALL_MAP_SCALES]))
         return false;
     if (kg_cuda_tall_stages_offsets(plan) &&
-        !kg_cuda_scaled_map_runs(plan, kg_cuda_scaled_offsets_of_runs(plan), KG_TALL_COLUMNS,
+        !kg_cuda_scaled_map_runs(plan, kg_cuda_scaled_offsets_of_runs(plan), plan->config.tile_n,
                                  kg_cuda_tall_groups_of_stage(plan), &maps[KG_TALL_MAP_OFFSETS]))
         return false;
     *packs = false;
     bool has_weights = map_matrix(plan, &maps[KG_TALL_MAP_WEIGHTS]);
     if (has_weights && map_zeros(plan, maps))
         return true;
-    if (kg_cuda_scaled_is_gathered(plan)) // a copy for each item would be too much
-        return false;
-    if (kg_cuda_scaled_is_packed(plan)) {
-        *packs = has_weights;
-        if (has_weights)
-            map_packed_zeros(plan, maps);
-        return has_weights;
-    }
-    maps[KG_TALL_MAP_WEIGHTS] = maps[KG_TALL_MAP_ZEROS] = (struct kg_map){0};
+    maps[KG_TALL_MAP_ZEROS] = (struct kg_map){0};
+    if (has_weights && kg_cuda_scaled_has_whole_zeros(plan)) // a warp copies them
+        return true;
+    if (kg_cuda_scaled_is_gathered(plan) || kg_cuda_scaled_is_packed(plan))
+        return false; // a copy for each item would be too much, and panels are what a copy makes
+    maps[KG_TALL_MAP_WEIGHTS] = (struct kg_map){0};
     *packs = !kg_cuda_scaled_is_whole(plan, 1); // else their words are copied
     if (*packs) {
         int64_t offset = kg_cuda_tall_partial_bytes(plan);
@@ -294,8 +289,7 @@ void kg_cuda_tall_grids(const struct kg_cuda_contract_plan *plan, struct kg_grid
                              .shared = (int)kg_cuda_tall_shared_bytes(plan)};
         grids->scratch = (size_t)(kg_cuda_tall_partial_bytes(plan) +
                                   (packs ? kg_cuda_tall_packed_bytes(plan) : 0));
-        int64_t of_weights = kg_cuda_scaled_is_packed(plan) ? 0 : packed_lines(plan);
-        int64_t lines = plan->batches * (of_weights + zero_lines(plan));
+        int64_t lines = plan->batches * (packed_lines(plan) + zero_lines(plan));
         if (packs)
             grids->grids[KG_TALL_PACK] =
                 (struct kg_grid){.blocks = {lines < PACK_BLOCKS ? lines : PACK_BLOCKS, 1, 1},

@@ -4,8 +4,8 @@
 
 #include "gen/shared/bound.h"
 
-// Rows of a tile, at most. With 144, registers still last, but large products take 5 to 10 %
-// longer.
+// Rows of a tile of 256 columns, at most. With 144, registers still last, but large products take 5
+// to 10 % longer. Tiles of 128 columns have the same registers for twice as many.
 enum { MAX_ROWS = 128 };
 
 static int64_t least_of(int64_t a, int64_t b)
@@ -15,27 +15,31 @@ static int64_t least_of(int64_t a, int64_t b)
 
 // ---- Expected time ----
 
-// Fitted to 578 configs of 44 problems on an H100 with cold caches, 2026-11-25: 6 % root mean
-// square error. Seconds for 128 K indices of a tile, and what comes beside.
+// Fitted on an H200 with cold caches, 2026-11-29, to 460 configs of 65 problems, most of them with
+// weights in panels and more than 32 rows: 9 % root mean square error of those near the fastest.
+// What few rows depend on (launch, bandwidth, overlap, the least time of a unit) is from an H100,
+// 578 configs of 44 problems. Seconds for 128 K indices of a tile of 256 columns, and what comes
+// beside.
 static const struct {
     double launch;       // fixed, from the launch to the end
     double bandwidth;    // share of the device's that is reached
-    double stage, row;   // of a unit: fixed, and of a row, without runs
+    double unit, feed;   // of a unit and of a row of it, however many columns
+    double stage, row;   // fixed, and of a row, without runs
     double run, run_row; // added for each run
     double offset_row;   // added for a row of each run, where there are offsets; not fitted
     double least;        // of a unit: a warp's conversion of its weights
-    double rounded_run;  // instead of `run` and `run_row` where weights are rounded; not fitted
-    double rounded;      // of a unit: rounding them; not fitted
+    double rounded_run;  // instead of `run` and `run_row` where weights are rounded
     double scattered;    // factor where stream-K's blocks read from all places at once
     double least_scattered;
+    double store;          // bytes a second of an SM, when all store their tiles
     double piece, partial; // of partial tiles: fixed, and bytes a second
     double overlap;        // share of the shorter of work and memory that adds to the longer
     double pack, packed;   // of packing: fixed, and share of the bandwidth
     double words, copying; // factors of memory and of work where words of weights are copied
     double clock;          // at which this was measured
-} measured = {4.0e-6,  0.59,    0.40e-6, 6.9e-9, 0.091e-6, 0.92e-9, 2.5e-9,
-              0.56e-6, 0.05e-6, 0.06e-6, 1.04,   0.66e-6,  4.3e-6,  78e9,
-              0.03,    3e-6,    0.6,     1.3,    1.14,     1.98e9};
+} measured = {4.6e-6, 0.59,     0.11e-6,  0.93e-9, 0.1e-6,  7.4e-9, 0.074e-6, 0.79e-9,
+              2.5e-9, 0.455e-6, 0.035e-6, 1.08,    0.52e-6, 13.6e9, 2.9e-6,   91e9,
+              0.05,   3e-6,     0.6,      1.3,     1.14,    1.98e9};
 
 enum { UNIT = 128 }; // K indices
 
@@ -50,12 +54,14 @@ static double unit_seconds(const struct kg_cuda_contract_plan *plan)
               : group % MEDIUM == 0        ? MEDIUM
                                            : SHORT;
     double runs = group > 0 ? (double)UNIT / run : 0;
-    bool rounds = kg_cuda_scaled_rounds(plan);
-    double seconds = measured.stage + rows * measured.row + (rounds ? measured.rounded : 0);
+    double share = (double)plan->config.tile_n / KG_TALL_COLUMNS;
+    double seconds = measured.stage + rows * measured.row;
     double least = measured.least * kg_cuda_scaled_conversion(plan);
     double of_row = measured.run_row + (kg_cuda_scaled_sums_rows(plan) ? measured.offset_row : 0);
-    double of_run = rounds ? measured.rounded_run : measured.run + rows * of_row;
-    seconds = (seconds > least ? seconds : least) + runs * of_run;
+    double of_run =
+        kg_cuda_scaled_rounds(plan) ? measured.rounded_run : measured.run + rows * of_row;
+    seconds = measured.unit + rows * measured.feed +
+              ((seconds > least ? seconds : least) + runs * of_run) * share;
     double clock = plan->facts->clock > 0 ? plan->facts->clock : measured.clock;
     return seconds * measured.clock / clock;
 }
@@ -95,7 +101,7 @@ static double divided_seconds(const struct kg_cuda_contract_plan *plan, double o
 
 double kg_cuda_tall_seconds(const struct kg_cuda_contract_plan *plan)
 {
-    enum { SUM = 4 };
+    enum { SUM = 4, ELEMENT = 2 };
     const struct kg_device_facts *facts = plan->facts;
     struct kg_map maps[KG_TALL_MAPS];
     bool packs;
@@ -107,15 +113,18 @@ double kg_cuda_tall_seconds(const struct kg_cuda_contract_plan *plan)
     if (!kg_cuda_tall_make_maps(plan, maps, &packs))
         return 1; // right, and slow
     double of_tile = (double)(kg_cuda_tall_units(plan) * kg_cuda_tall_unit(plan)) / UNIT;
+    double store = (double)plan->config.tile_m * plan->config.tile_n * ELEMENT / measured.store;
     double memory = kg_cuda_scaled_bytes(plan) / (facts->bandwidth * measured.bandwidth);
     double copying = 1;
     if (maps[KG_TALL_MAP_WEIGHTS].rank == 0)
         memory *= measured.words, copying = measured.copying;
     double sum = measured.launch;
     if (kg_cuda_tall_is_divided(plan))
-        sum += both_seconds(divided_seconds(plan, of_tile) * copying, memory);
+        sum += both_seconds(divided_seconds(plan, of_tile) * copying +
+                                store * (tiles > blocks ? (double)tiles / (double)blocks : 1),
+                            memory);
     else
-        sum += whole_seconds(plan, unit_seconds(plan) * of_tile * copying, memory);
+        sum += whole_seconds(plan, unit_seconds(plan) * of_tile * copying + store, memory);
     if (packs) // reads, writes, and a launch
         sum += measured.pack +
                2 * (double)kg_cuda_tall_packed_bytes(plan) / (facts->bandwidth * measured.packed);
@@ -123,24 +132,25 @@ double kg_cuda_tall_seconds(const struct kg_cuda_contract_plan *plan)
         return sum;
     double pieces = tiles < blocks ? (double)blocks / (double)tiles : 1;
     return sum + measured.piece +
-           pieces * plan->config.tile_m * KG_TALL_COLUMNS * SUM / measured.partial;
+           pieces * plan->config.tile_m * plan->config.tile_n * SUM / measured.partial;
 }
 
 // ---- Choice ----
 
 typedef void take_plan(struct kg_cuda_contract_plan *plan, void *user);
 
-// Tiles whose rows are needed to have so many of them; stages that fit.
-static void each_config(struct kg_cuda_contract_plan *plan, take_plan *take, void *user)
+// Tiles of `columns` whose rows are needed to have so many of them; stages that fit.
+static void each_config_of(struct kg_cuda_contract_plan *plan, int columns, take_plan *take,
+                           void *user)
 {
     // Few rows are bound by memory, which is slower with more bytes in flight than it needs.
     enum { MAX_STAGES = 16, FEW_STAGES = 10, MAX_SLICES = 16 };
     int64_t all = kg_cuda_scaled_rows(plan);
     plan->config.swap = !kg_cuda_scaled_weights(plan);
-    plan->config.tile_n = KG_TALL_COLUMNS;
+    plan->config.tile_n = columns;
     plan->config.tile_k = KG_TALL_DEPTH;
-    for (int rows = KG_TALL_ROWS_OF_INSTRUCTION; rows <= MAX_ROWS;
-         rows += KG_TALL_ROWS_OF_INSTRUCTION) {
+    for (int rows = KG_TALL_ROWS_OF_INSTRUCTION; rows * columns <= MAX_ROWS * KG_TALL_COLUMNS;
+         rows += rows < MAX_ROWS ? KG_TALL_ROWS_OF_INSTRUCTION : 32) {
         plan->config.tile_m = rows;
         if (rows > 2 * KG_TALL_ROWS_OF_INSTRUCTION && rows % 16 != 0 && all > 96)
             continue;
@@ -163,6 +173,13 @@ static void each_config(struct kg_cuda_contract_plan *plan, take_plan *take, voi
                 take(plan, user);
             }
     }
+}
+
+static void each_config(struct kg_cuda_contract_plan *plan, take_plan *take, void *user)
+{
+    each_config_of(plan, KG_TALL_COLUMNS, take, user);
+    if (kg_cuda_scaled_is_packed(plan))
+        each_config_of(plan, KG_TALL_COLUMNS / 2, take, user);
 }
 
 static void take_listed(struct kg_cuda_contract_plan *plan, void *user)
