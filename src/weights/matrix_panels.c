@@ -57,7 +57,10 @@ static uint64_t load_codes(const uint8_t *from, int64_t place, int count)
     int bytes = (odd + count + 1) / 2;
     uint64_t value = 0;
     from += place / 2;
-    memcpy(&value, from, bytes < 8 ? (size_t)bytes : sizeof value);
+    if (bytes >= (int)sizeof value)
+        memcpy(&value, from, sizeof value);
+    else
+        memcpy(&value, from, (size_t)bytes);
     if (odd)
         value = value >> 4 | (bytes == 9 ? (uint64_t)from[8] << 60 : 0);
     return count < LINE ? value & (((uint64_t)1 << (4 * count)) - 1) : value;

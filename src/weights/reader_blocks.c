@@ -17,23 +17,29 @@ static const unsigned char *column_of(const struct kg_layer *layer, int64_t colu
     return (const unsigned char *)layer->code_data + column * layer->code_stride;
 }
 
-// The lower four bits of eight bytes.
-static uint32_t gather(uint64_t bytes)
+// Sixteen bytes, two a number.
+typedef uint16_t pairs __attribute__((vector_size(16)));
+typedef uint8_t bytes_of_pairs __attribute__((vector_size(8)));
+
+// The lower four bits of each byte, side by side, as two words of a column.
+static void gather(pairs bytes, kg_panel panel, int word, int column)
 {
-    bytes &= 0x0f0f0f0f0f0f0f0f;
-    bytes = (bytes | bytes >> 4) & 0x00ff00ff00ff00ff;
-    bytes = (bytes | bytes >> 8) & 0x0000ffff0000ffff;
-    return (uint32_t)(bytes | bytes >> 16);
+    pairs codes = bytes & 0x0f0f;
+    bytes_of_pairs packed = __builtin_convertvector((codes | codes >> 4) & 0xff, bytes_of_pairs);
+    uint32_t words[2];
+    memcpy(words, &packed, sizeof words);
+    panel[word][column] = words[0];
+    panel[word + 1][column] = words[1];
 }
 
-// 2 * count * 8 codes: all lower halves of count * 8 bytes, then all upper halves.
+// 2 * count * 16 codes: all lower halves of count * 16 bytes, then all upper halves.
 static void read_halves(const unsigned char *bytes, int count, kg_panel panel, int word, int column)
 {
     for (int i = 0; i < count; i++) {
-        uint64_t eight;
-        memcpy(&eight, bytes + 8 * i, sizeof eight);
-        panel[word + i][column] = gather(eight);
-        panel[word + count + i][column] = gather(eight >> 4);
+        pairs sixteen;
+        memcpy(&sixteen, bytes + 16 * i, sizeof sixteen);
+        gather(sixteen, panel, word + 2 * i, column);
+        gather(sixteen >> 4, panel, word + 2 * (count + i), column);
     }
 }
 
@@ -47,7 +53,7 @@ static void short_codes(const struct kg_layer *layer, int64_t row, int64_t colum
             if (first < layer->rows)
                 read_halves(column_of(layer, column + c) + first / BLOCK * bytes + bytes -
                                 BLOCK / 2,
-                            BLOCK / 16, panel, half * BLOCK / 8, c);
+                            BLOCK / 32, panel, half * BLOCK / 8, c);
         }
 }
 
@@ -90,8 +96,23 @@ static void q4_k_codes(const struct kg_layer *layer, int64_t row, int64_t column
     int columns = kg_layer_columns(layer, column);
     for (int c = 0; c < columns; c++) {
         const unsigned char *block = column_of(layer, column + c) + row / LONG_BLOCK * Q4_K_BYTES;
-        read_halves(block + 16 + row % LONG_BLOCK / 2, STRETCH / 16, panel, 0, c);
+        read_halves(block + 16 + row % LONG_BLOCK / 2, STRETCH / 32, panel, 0, c);
     }
+}
+
+// An f16 number; those that are not normal are rare.
+static float half(const unsigned char *at)
+{
+    uint16_t bits;
+    memcpy(&bits, at, sizeof bits);
+    int exponent = bits >> 10 & 31;
+    if (exponent == 0 || exponent == 31)
+        return (float)kg_dtype_load(KG_F16, at, 0);
+    uint32_t sign = (uint32_t)(bits & 0x8000) << 16, magnitude = (uint32_t)(bits & 0x7fff) << 13;
+    uint32_t wide = sign | (magnitude + (112u << 23)); // the exponents' biases are 112 apart
+    float value;
+    memcpy(&value, &wide, sizeof value);
+    return value;
 }
 
 // Six bits each: eight scales and eight offsets in twelve bytes.
@@ -112,7 +133,7 @@ static void q4_k_values(const struct kg_layer *layer, int64_t group, int64_t col
     for (int c = 0; c < columns; c++) {
         const unsigned char *block =
             column_of(layer, column + c) + group * BLOCK / LONG_BLOCK * Q4_K_BYTES;
-        float scale = (float)kg_dtype_load(KG_F16, block + (offsets ? 2 : 0), 0);
+        float scale = half(block + (offsets ? 2 : 0));
         float value = offsets ? -scale * (float)small_offset(block + 4, inside)
                               : scale * (float)small_scale(block + 4, inside);
         memcpy(values + c, &value, sizeof value);

@@ -13,6 +13,15 @@ static uint32_t word_at(const void *data, int64_t position)
     return word;
 }
 
+// Copies a line of a panel. A whole one takes compilers a few instructions, any other one a call.
+static inline void copy_line(void *to, const void *from, size_t bytes, size_t whole)
+{
+    memcpy(to, from, bytes == whole ? whole : bytes);
+}
+
+// A word of each column.
+typedef uint32_t line __attribute__((vector_size(4 * KG_PANEL_COLUMNS)));
+
 // Scales in rows of columns.
 static void scales_by_row(const struct kg_layer *layer, int64_t group, int64_t column, void *scales)
 {
@@ -28,7 +37,8 @@ static void gptq_codes(const struct kg_layer *layer, int64_t row, int64_t column
     size_t bytes = (size_t)kg_layer_columns(layer, column) * sizeof(uint32_t);
     for (int64_t word = 0; word < KG_PANEL_WORDS && row + 8 * word < layer->rows; word++) {
         int64_t at = (row / 8 + word) * layer->columns + column;
-        memcpy(panel[word], (const char *)layer->code_data + at * (int64_t)sizeof(uint32_t), bytes);
+        copy_line(panel[word], (const char *)layer->code_data + at * (int64_t)sizeof(uint32_t),
+                  bytes, sizeof panel[word]);
     }
 }
 
@@ -36,14 +46,17 @@ static void gptq_ordered_codes(const struct kg_layer *layer, int64_t row, int64_
                                kg_panel panel)
 {
     size_t bytes = (size_t)kg_layer_columns(layer, column) * sizeof(uint32_t);
-    memset(panel, 0, sizeof(kg_panel));
-    for (int i = 0; i < KG_PANEL_ROWS && row + i < layer->rows; i++) {
-        uint32_t words[KG_PANEL_COLUMNS] = {0};
-        int32_t stored = layer->order[row + i];
-        int64_t at = stored / 8 * layer->columns + column;
-        memcpy(words, (const char *)layer->code_data + at * (int64_t)sizeof words[0], bytes);
-        for (int c = 0; c < KG_PANEL_COLUMNS; c++)
-            panel[i / 8][c] |= (words[c] >> (stored % 8 * 4) & 15) << (i % 8 * 4);
+    for (int word = 0; word < KG_PANEL_WORDS; word++) {
+        line codes = {0};
+        for (int i = 0; i < 8 && row + 8 * word + i < layer->rows; i++) {
+            line words = {0};
+            int32_t stored = layer->order[row + 8 * word + i];
+            int64_t at = stored / 8 * layer->columns + column;
+            copy_line(&words, (const char *)layer->code_data + at * (int64_t)sizeof(uint32_t),
+                      bytes, sizeof words);
+            codes |= (words >> stored % 8 * 4 & 15) << i * 4;
+        }
+        memcpy(panel[word], &codes, sizeof codes);
     }
 }
 
@@ -72,7 +85,8 @@ static void awq_codes(const struct kg_layer *layer, int64_t row, int64_t column,
     for (int word = 0; word < KG_PANEL_WORDS; word++) {
         uint64_t words[8] = {0};
         for (int i = 0; i < 8 && row + 8 * word + i < layer->rows; i++)
-            memcpy(&words[i], data + (row + 8 * word + i) * (layer->columns / 2), bytes);
+            copy_line(&words[i], data + (row + 8 * word + i) * (layer->columns / 2), bytes,
+                      sizeof words[i]);
         kg_panel_transpose(words);
         for (int i = 0; i < 8; i++) {
             panel[word][awq_columns[i]] = (uint32_t)words[i];

@@ -231,13 +231,14 @@ bool kg_cuda_scaled_is_whole(const struct kg_cuda_contract_plan *plan, int words
 
 bool kg_cuda_scaled_has_whole_zeros(const struct kg_cuda_contract_plan *plan)
 {
-    int of_word = WORD / kg_cuda_scaled_zero_bits(plan);
     const struct kg_contract *contract = &plan->contract;
     const struct kg_access *zeros = adjacent_zeros(plan);
     enum kg_contract_role role = kg_cuda_scaled_weights(plan) ? KG_CONTRACT_N : KG_CONTRACT_M;
-    return zeros &&
-           contract->nest->extent[contract->axes[role][contract->axis_count[role] - 1]] % of_word ==
-               0 &&
+    int columns = contract->axes[role][contract->axis_count[role] - 1];
+    if (!zeros)
+        return false;
+    int of_word = WORD / kg_cuda_scaled_zero_bits(plan);
+    return contract->nest->extent[columns] % of_word == 0 &&
            kg_cuda_is_whole(plan->group->problem, zeros->tensor, ~0u, of_word);
 }
 
