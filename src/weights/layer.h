@@ -33,6 +33,7 @@ struct kg_layer;
 // filled; the caller has set the others to zero.
 struct kg_layer_reader {
     const char *name; // of the format
+    bool by_rows;     // what a row of panels needs lies in whole rows, which are read to their ends
     // `row`: a multiple of KG_PANEL_ROWS. Rows that do not exist may be left as they are.
     void (*codes)(const struct kg_layer *layer, int64_t row, int64_t column, kg_panel panel);
     // The scales of a group's columns, in the layer's dtype.

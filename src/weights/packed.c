@@ -11,8 +11,8 @@
 #define PANEL_BYTES (KG_PANEL_PACKED * sizeof(uint32_t))
 #define FLAG_ORDERED 1u
 #define STRIP                                                                                      \
-    256 // columns that are read from the first row to the last: what they need of formats
-        // that lie column by column stays in the cache
+    256 // columns that are read from the first row to the last, where what they need lies
+        // column by column: it stays in the cache
 
 static int64_t round_up(int64_t value, int64_t multiple)
 {
@@ -211,11 +211,17 @@ static void write_values(const struct kg_layer *layer, const struct kg_packed *p
         }
 }
 
+// Columns that are read from the first row to the last.
+static int64_t strip_of(const struct kg_layer *layer, int64_t columns)
+{
+    return layer->reader->by_rows || columns < STRIP ? columns : STRIP;
+}
+
 void kg_packed_write(const struct kg_layer *layer, const struct kg_packed *packed, void *memory)
 {
-    int64_t columns = padded_columns(packed);
-    for (int64_t first = 0; first < columns; first += STRIP) {
-        int64_t end = first + STRIP < columns ? first + STRIP : columns;
+    int64_t columns = padded_columns(packed), strip = strip_of(layer, columns);
+    for (int64_t first = 0; first < columns; first += strip) {
+        int64_t end = first + strip < columns ? first + strip : columns;
         write_codes(layer, packed, memory, first, end);
         write_values(layer, packed, memory, KG_SECTION_SCALES, first, end);
         write_values(layer, packed, memory, KG_SECTION_ZEROS, first, end);
@@ -281,8 +287,9 @@ static bool holds_values(const struct kg_layer *layer, const struct kg_packed *p
 bool kg_packed_holds(const struct kg_layer *layer, const struct kg_packed *packed,
                      const void *memory, int64_t *row, int64_t *column)
 {
-    for (int64_t first = 0; first < packed->columns; first += STRIP) {
-        int64_t end = first + STRIP < packed->columns ? first + STRIP : packed->columns;
+    int64_t strip = strip_of(layer, packed->columns);
+    for (int64_t first = 0; first < packed->columns; first += strip) {
+        int64_t end = first + strip < packed->columns ? first + strip : packed->columns;
         if (!holds_codes(layer, packed, memory, first, end, row, column) ||
             !holds_values(layer, packed, memory, KG_SECTION_SCALES, first, end, row, column) ||
             !holds_values(layer, packed, memory, KG_SECTION_ZEROS, first, end, row, column))

@@ -150,8 +150,9 @@ static void q4_k_offsets(const struct kg_layer *layer, int64_t group, int64_t co
     q4_k_values(layer, group, column, true, offsets);
 }
 
-const struct kg_layer_reader kg_q4_0_reader = {"GGUF Q4_0", q4_0_codes, q4_0_scales, NULL, NULL};
-const struct kg_layer_reader kg_q4_1_reader = {"GGUF Q4_1", q4_1_codes, q4_1_scales, NULL,
-                                               q4_1_offsets};
-const struct kg_layer_reader kg_q4_k_reader = {"GGUF Q4_K", q4_k_codes, q4_k_scales, NULL,
-                                               q4_k_offsets};
+const struct kg_layer_reader kg_q4_0_reader = {"GGUF Q4_0", false, q4_0_codes,
+                                               q4_0_scales, NULL,  NULL};
+const struct kg_layer_reader kg_q4_1_reader = {"GGUF Q4_1", false, q4_1_codes,
+                                               q4_1_scales, NULL,  q4_1_offsets};
+const struct kg_layer_reader kg_q4_k_reader = {"GGUF Q4_K", false, q4_k_codes,
+                                               q4_k_scales, NULL,  q4_k_offsets};

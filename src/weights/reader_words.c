@@ -47,15 +47,19 @@ static void gptq_ordered_codes(const struct kg_layer *layer, int64_t row, int64_
 {
     size_t bytes = (size_t)kg_layer_columns(layer, column) * sizeof(uint32_t);
     for (int word = 0; word < KG_PANEL_WORDS; word++) {
-        line codes = {0};
+        line codes = {0}; // the latest in the highest bits
+        int taken = 0;
         for (int i = 0; i < 8 && row + 8 * word + i < layer->rows; i++) {
             line words = {0};
             int32_t stored = layer->order[row + 8 * word + i];
             int64_t at = stored / 8 * layer->columns + column;
-            copy_line(&words, (const char *)layer->code_data + at * (int64_t)sizeof(uint32_t),
-                      bytes, sizeof words);
-            codes |= (words >> stored % 8 * 4 & 15) << i * 4;
+            const char *from = (const char *)layer->code_data + at * (int64_t)sizeof(uint32_t);
+            __builtin_prefetch(from + 128);
+            copy_line(&words, from, bytes, sizeof words);
+            codes = codes >> 4 | words >> stored % 8 * 4 << 28;
+            taken++;
         }
+        codes >>= 4 * (8 - taken) % 32;
         memcpy(panel[word], &codes, sizeof codes);
     }
 }
@@ -69,9 +73,10 @@ static void gptq_zeros(const struct kg_layer *layer, int64_t group, int64_t colu
     }
 }
 
-const struct kg_layer_reader kg_gptq_reader = {"GPTQ", gptq_codes, scales_by_row, gptq_zeros, NULL};
-const struct kg_layer_reader kg_gptq_ordered_reader = {"GPTQ", gptq_ordered_codes, scales_by_row,
-                                                       gptq_zeros, NULL};
+const struct kg_layer_reader kg_gptq_reader = {"GPTQ",        true,       gptq_codes,
+                                               scales_by_row, gptq_zeros, NULL};
+const struct kg_layer_reader kg_gptq_ordered_reader = {
+    "GPTQ", false, gptq_ordered_codes, scales_by_row, gptq_zeros, NULL};
 
 // ---- AWQ
 
@@ -84,9 +89,11 @@ static void awq_codes(const struct kg_layer *layer, int64_t row, int64_t column,
     size_t bytes = (size_t)kg_layer_columns(layer, column) / 2;
     for (int word = 0; word < KG_PANEL_WORDS; word++) {
         uint64_t words[8] = {0};
-        for (int i = 0; i < 8 && row + 8 * word + i < layer->rows; i++)
-            copy_line(&words[i], data + (row + 8 * word + i) * (layer->columns / 2), bytes,
-                      sizeof words[i]);
+        for (int i = 0; i < 8 && row + 8 * word + i < layer->rows; i++) {
+            const char *from = data + (row + 8 * word + i) * (layer->columns / 2);
+            __builtin_prefetch(from + 128); // processors do not follow 64 rows by themselves
+            copy_line(&words[i], from, bytes, sizeof words[i]);
+        }
         kg_panel_transpose(words);
         for (int i = 0; i < 8; i++) {
             panel[word][awq_columns[i]] = (uint32_t)words[i];
@@ -105,7 +112,8 @@ static void awq_zeros(const struct kg_layer *layer, int64_t group, int64_t colum
     }
 }
 
-const struct kg_layer_reader kg_awq_reader = {"AWQ", awq_codes, scales_by_row, awq_zeros, NULL};
+const struct kg_layer_reader kg_awq_reader = {"AWQ",         true,      awq_codes,
+                                              scales_by_row, awq_zeros, NULL};
 
 // ---- compressed-tensors
 
@@ -155,7 +163,8 @@ static void compressed_zeros(const struct kg_layer *layer, int64_t group, int64_
     }
 }
 
-const struct kg_layer_reader kg_compressed_reader = {"compressed-tensors", compressed_codes,
-                                                     compressed_scales, compressed_zeros, NULL};
+const struct kg_layer_reader kg_compressed_reader = {
+    "compressed-tensors", false, compressed_codes, compressed_scales, compressed_zeros, NULL};
 const struct kg_layer_reader kg_compressed_ordered_reader = {
-    "compressed-tensors", compressed_ordered_codes, compressed_scales, compressed_zeros, NULL};
+    "compressed-tensors", false, compressed_ordered_codes, compressed_scales,
+    compressed_zeros,     NULL};
