@@ -56,8 +56,10 @@ static void read_zeros(const struct kg_layer *layer, int64_t group, int64_t colu
     memcpy(to, zeros + group * layer->columns + column, (size_t)kg_layer_columns(layer, column));
 }
 
-static const struct kg_layer_reader reader = {"arrays", read_codes, read_scales, read_zeros,
-                                              read_offsets};
+static const struct kg_layer_reader reader = {"arrays",    false,      read_codes,
+                                              read_scales, read_zeros, read_offsets};
+static const struct kg_layer_reader row_reader = {"rows",      true,       read_codes,
+                                                  read_scales, read_zeros, read_offsets};
 
 static void make(struct kg_layer *layer)
 {
@@ -125,6 +127,7 @@ static const struct kg_layer layers[] = {
     {.rows = 256, .columns = 17, .group = 32, .dtype = KG_F32, .zero = KG_ZERO_OFFSETS},
     {.rows = 127, .columns = 130, .group = 127, .dtype = KG_F16, .order = &any_order},
     {.rows = 7, .columns = 5, .group = 3, .dtype = KG_F32, .zero = KG_ZERO_CODES},
+    {.rows = 130, .columns = 530, .group = 64, .dtype = KG_F16, .zero = KG_ZERO_OFFSETS},
 };
 #define LAYERS (sizeof layers / sizeof layers[0])
 
@@ -148,6 +151,12 @@ static void nothing_is_lost(void)
         CHECK(wrong == 0);
         CHECK(!layer.order || memcmp(memory + packed.offset[KG_SECTION_ORDER], layer.order,
                                      packed.length[KG_SECTION_ORDER]) == 0);
+        // The same by another way through the layer.
+        layer.reader = &row_reader;
+        unsigned char *by_rows = pack(&layer, &packed);
+        CHECK(memcmp(memory, by_rows, packed.bytes) == 0);
+        CHECK(kg_packed_holds(&layer, &packed, memory, &row, &column));
+        free(by_rows);
         free(memory);
         drop();
     }
