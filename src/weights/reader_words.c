@@ -46,20 +46,17 @@ static void gptq_ordered_codes(const struct kg_layer *layer, int64_t row, int64_
                                kg_panel panel)
 {
     size_t bytes = (size_t)kg_layer_columns(layer, column) * sizeof(uint32_t);
-    for (int word = 0; word < KG_PANEL_WORDS; word++) {
+    for (int word = 0; word < KG_PANEL_WORDS && row + 8 * word < layer->rows; word++) {
         line codes = {0}; // the latest in the highest bits
-        int taken = 0;
-        for (int i = 0; i < 8 && row + 8 * word + i < layer->rows; i++) {
+        for (int i = 0; i < 8; i++) {
             line words = {0};
             int32_t stored = layer->order[row + 8 * word + i];
             int64_t at = stored / 8 * layer->columns + column;
             const char *from = (const char *)layer->code_data + at * (int64_t)sizeof(uint32_t);
-            __builtin_prefetch(from + 128);
+            __builtin_prefetch(from + 128); // processors do not follow 64 rows by themselves
             copy_line(&words, from, bytes, sizeof words);
             codes = codes >> 4 | words >> stored % 8 * 4 << 28;
-            taken++;
         }
-        codes >>= 4 * (8 - taken) % 32;
         memcpy(panel[word], &codes, sizeof codes);
     }
 }
@@ -91,7 +88,7 @@ static void awq_codes(const struct kg_layer *layer, int64_t row, int64_t column,
         uint64_t words[8] = {0};
         for (int i = 0; i < 8 && row + 8 * word + i < layer->rows; i++) {
             const char *from = data + (row + 8 * word + i) * (layer->columns / 2);
-            __builtin_prefetch(from + 128); // processors do not follow 64 rows by themselves
+            __builtin_prefetch(from + 128);
             copy_line(&words[i], from, bytes, sizeof words[i]);
         }
         kg_panel_transpose(words);
