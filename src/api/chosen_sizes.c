@@ -2,6 +2,7 @@
 
 #include "api/chosen_sizes.h"
 
+#include "lang/lang.h"
 #include "verify/case_sizes.h"
 
 #include <string.h>
@@ -15,7 +16,7 @@
 void kg_take_goal_sizes(const struct kg_op *op, int64_t *sizes)
 {
     const struct kg_shapes *shapes = op->goal.tune.row_count ? &op->goal.tune : &op->goal.verify;
-    int row = op->goal.tune.row_count ? 0 : shapes->row_count - 1;
+    int row = op->goal.tune.row_count ? 0 : kg_lang_largest_row(shapes);
     for (int i = 0; i < shapes->size_count && row >= 0; i++) {
         int64_t *size = &sizes[shapes->sizes[i]->id];
         if (*size < 0)

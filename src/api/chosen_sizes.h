@@ -5,7 +5,7 @@
 
 #include "analyze/problem.h"
 
-// Sets sizes below 0 to those of the goal's first `tune` row, else of its last `verify` row.
+// Sets sizes below 0 to those of the goal's first `tune` row, else of its largest `verify` row.
 void kg_take_goal_sizes(const struct kg_op *op, int64_t *sizes);
 
 // Sets all sizes below 0, by the rule of docs/language.md ("Sizes that are not given"). If the

@@ -4,6 +4,7 @@
 #include "export/bundle_parts.h"
 #include "export/python_names.h"
 #include "gen/skeleton.h"
+#include "lang/lang.h"
 
 #include <string.h>
 
@@ -42,7 +43,7 @@ enum kg_status kg_bundle_performance(const struct kg_bundle *bundle, struct kg_t
     const char *skeleton = kg_skeleton_find("bundle/performance.py");
     const char *begin = strchr(skeleton, '\n') + 2;
     const char *rest = strstr(skeleton, definition_line) + strlen(definition_line);
-    // Without rows to tune by, the last one to verify by: usually the largest.
+    // Without rows to tune by, the largest to verify by.
     const struct kg_shapes *tune = &op->goal.tune, *verify = &op->goal.verify;
     kg_bundle_heading(bundle, "Performance: the kernel against the baseline, in turn.", text);
     kg_text_add_bytes(text, begin, (size_t)(rest - begin));
@@ -52,7 +53,7 @@ enum kg_status kg_bundle_performance(const struct kg_bundle *bundle, struct kg_t
     for (int r = 0; op->goal.given && r < tune->row_count; r++)
         add_row(bundle, tune, r, text);
     if (op->goal.given && tune->row_count == 0 && verify->row_count > 0)
-        add_row(bundle, verify, verify->row_count - 1, text);
+        add_row(bundle, verify, kg_lang_largest_row(verify), text);
     kg_text_add(text, "]  # sizes to time, and their floating-point operations\n");
     kg_text_add(text, rest);
     return text->failed ? kg_error_memory(error, "a performance test") : KG_OK;

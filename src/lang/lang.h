@@ -55,6 +55,10 @@ enum kg_status kg_lang_infer_sizes(const struct kg_op *instance, const int *rank
                                    const int64_t (*shapes)[KG_MAX_RANK], int64_t *sizes,
                                    struct kg_error *error);
 
+// The row with the most elements, by the product of its sizes; the last one of several, -1 without
+// rows.
+int kg_lang_largest_row(const struct kg_shapes *shapes);
+
 // A range by the values of a dtype that lie in it: the first and the last one. False: there is
 // none.
 bool kg_lang_range_of(const struct kg_range *range, enum kg_dtype dtype, double *low, double *high);

@@ -208,3 +208,17 @@ enum kg_status kg_lang_infer_sizes(const struct kg_op *instance, const int *rank
         }
     return KG_OK;
 }
+
+int kg_lang_largest_row(const struct kg_shapes *shapes)
+{
+    int largest = -1;
+    double most = 0;
+    for (int row = 0; row < shapes->row_count; row++) {
+        double product = 1;
+        for (int i = 0; i < shapes->size_count; i++)
+            product *= (double)shapes->rows[row * shapes->size_count + i];
+        if (product >= most)
+            largest = row, most = product;
+    }
+    return largest;
+}

@@ -133,4 +133,17 @@ static void test_contradictions(void)
     kg_arena_free(&made.arena);
 }
 
-TEST_MAIN(test_values, test_inference, test_contradictions)
+static void test_largest_row(void)
+{
+    int64_t rows[] = {1, 1, 65, 1024, 7, 513, 1024, 65, 0, 64};
+    struct kg_shapes shapes = {.size_count = 2, .row_count = 5, .rows = rows};
+    CHECK(kg_lang_largest_row(&shapes) == 3);
+    shapes.row_count = 3;
+    CHECK(kg_lang_largest_row(&shapes) == 1);
+    shapes.rows = &rows[8], shapes.row_count = 1;
+    CHECK(kg_lang_largest_row(&shapes) == 0);
+    shapes.row_count = 0;
+    CHECK(kg_lang_largest_row(&shapes) == -1);
+}
+
+TEST_MAIN(test_values, test_inference, test_contradictions, test_largest_row)
