@@ -88,6 +88,16 @@ class Plans(unittest.TestCase):
             for _ in range(2):
                 self.same(function(x), function.__wrapped__(x))
 
+    def test_empty(self):
+        """Tensors without elements all lie at address 0; outputs of bytes are not taken for views of inputs."""
+        for name, sizes in {"unpack_nibbles": {"P": 0, "B": 3}, "pack_nibbles": {"P": 0, "D": 3},
+                            "pack_bools": {"P": 3, "D": 0}, "to_byte": {"N": 0}, "quantise_f8": {"P": 0, "D": 33}}.items():
+            with self.subTest(name):
+                function = getattr(self.module(name), name)
+                for seed in range(3):
+                    inputs = self.inputs(name, seed, sizes)
+                    self.same(function(*inputs), function.__wrapped__(*inputs))
+
     def test_one_tensor_twice(self):
         import torch
         function = self.module("batch_norm").batch_norm

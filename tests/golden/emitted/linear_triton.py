@@ -370,7 +370,9 @@ class _Plan:
         for i, known in enumerate(self.tensors):
             if tensor is known:
                 return i, False
-            if tensor.dtype == torch.uint8 and tensor.data_ptr() == known.data_ptr():
+        address = tensor.data_ptr()  # 0: it is empty, and so may others be
+        for i, known in enumerate(self.tensors):
+            if tensor.dtype == torch.uint8 and address == known.data_ptr() != 0:
                 return i, True
         self.complete = False
         return 0, False
