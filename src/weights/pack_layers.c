@@ -51,15 +51,13 @@ static enum kg_status publish(const char *folder, const char *name, const char *
     return status;
 }
 
+// In `memory`, which has room for it.
 static enum kg_status pack_one(const struct kg_quantised *quantised, const char *folder,
-                               struct kg_error *error)
+                               void *memory, struct kg_error *error)
 {
     struct kg_packed packed;
     int64_t row, column;
     kg_packed_lay_out(&quantised->layer, &packed);
-    void *memory = aligned_alloc(KG_PACKED_HEADER, packed.bytes);
-    if (!memory)
-        return kg_error_memory(error, "a packed layer");
     kg_packed_write(&quantised->layer, &packed, memory);
     enum kg_status status = KG_OK;
     if (!kg_packed_holds(&quantised->layer, &packed, memory, &row, &column))
@@ -69,7 +67,6 @@ static enum kg_status pack_one(const struct kg_quantised *quantised, const char 
                               quantised->name, (long long)row, (long long)column);
     if (status == KG_OK)
         status = publish(folder, quantised->name, KG_PACKED_SUFFIX, memory, packed.bytes, error);
-    free(memory);
     return status;
 }
 
@@ -85,20 +82,38 @@ static enum kg_status write_index(const struct kg_quantised_list *list, const ch
     return status;
 }
 
+static size_t largest_of(const struct kg_quantised_list *list)
+{
+    size_t largest = KG_PACKED_HEADER;
+    for (int i = 0; i < list->count; i++) {
+        struct kg_packed packed;
+        kg_packed_lay_out(&list->list[i].layer, &packed);
+        largest = packed.bytes > largest ? packed.bytes : largest;
+    }
+    return largest;
+}
+
 enum kg_status kg_weights_pack(const struct kg_quantised_list *list, const char *folder,
                                const struct kg_packing *packing, struct kg_error *error)
 {
     enum kg_status status = check_names(list, error);
     if (status == KG_OK)
         status = kg_files_make_folder(folder, error);
+    // One for all: what allocators keep of those before would be as much again.
+    void *memory = status == KG_OK ? aligned_alloc(KG_PACKED_HEADER, largest_of(list)) : NULL;
+    if (status == KG_OK && !memory)
+        status = kg_error_memory(error, "a packed layer");
     for (int i = 0; i < list->count && status == KG_OK; i++) {
-        if (packing->cancelled && packing->cancelled(packing->user))
-            return kg_error_set(error, KG_ERROR_CANCELLED, "%d of %d layers were packed", i,
-                                list->count);
+        if (packing->cancelled && packing->cancelled(packing->user)) {
+            status = kg_error_set(error, KG_ERROR_CANCELLED, "%d of %d layers were packed", i,
+                                  list->count);
+            break;
+        }
         if (packing->progress)
             packing->progress(packing->user, list->list[i].name, i, list->count);
-        status = pack_one(&list->list[i], folder, error);
+        status = pack_one(&list->list[i], folder, memory, error);
     }
+    free(memory);
     return status == KG_OK ? write_index(list, folder, error) : status;
 }
 
