@@ -87,6 +87,7 @@ def draw_inputs(kind, sizes, dtypes, generator):
             found[tensor] = draw_float(kind, shape, name, RANGES.get(tensor, (-math.inf, math.inf)),
                                        generator)
         else:
-            limit = places.get(tensor, RANGES.get(tensor))
+            ends = [known[tensor] for known in (places, RANGES) if tensor in known]
+            limit = (max(low for low, _ in ends), min(high for _, high in ends)) if ends else None
             found[tensor] = draw_integer(kind, shape, name, limit, generator)
     return found

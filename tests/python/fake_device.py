@@ -1,6 +1,7 @@
 """A GPU that is not there, for Triton's launches: its clock is advanced by what a kernel is said to take."""
 
 import types
+from contextlib import contextmanager
 
 import triton
 
@@ -59,24 +60,34 @@ class Driver:
         return bench
 
 
+@contextmanager
+def active(driver):
+    """Makes it Triton's driver meanwhile."""
+    config = triton.runtime.driver
+    name = "_active" if hasattr(config, "_active") else "active"
+    before = getattr(config, name)
+    config.set_active(driver)
+    try:
+        yield
+    finally:
+        setattr(config, name, before)
+
+
 class Kernel:
     """Replaces the launches of a @triton.jit function while it is entered."""
 
     def __init__(self, function, milliseconds, driver=None):
         self.function, self.milliseconds, self.driver = function, milliseconds, driver or Driver()
-        self.launches = []
+        self.active, self.launches = active(self.driver), []
 
     def __enter__(self):
-        active = triton.runtime.driver
-        self.active = active
-        self.before = getattr(active, "_active", None)
-        active.set_active(self.driver)
+        self.active.__enter__()
         self.function.run = self.run
         return self
 
     def __exit__(self, *_):
         del self.function.run
-        self.active._active = self.before
+        self.active.__exit__(None, None, None)
 
     def run(self, *args, **kwargs):
         named = {**dict(zip(self.function.arg_names, args)), **kwargs}

@@ -12,12 +12,25 @@ from package_test import main, need
 os.environ.setdefault("TRITON_CACHE_DIR", tempfile.mkdtemp(prefix="kg-test-triton-"))
 torch, triton = need("torch"), need("triton")
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "examples" / "triton_gemm"))
+import fake_device
+import triton.language as tl
 import triton_gemm
 from kernelgen import triton as pruning
 
 X = torch.empty(1024, 1024, dtype=torch.float16)
 NAMED = dict(zip(triton_gemm.matmul_kernel.arg_names, triton_gemm._arguments(X, X, X)))
 GRID = triton_gemm._grid(1024, 1024)
+
+
+@triton.jit
+def add_kernel(x, y, bias, n, first, scale, KIND: tl.constexpr, HAS_BIAS: tl.constexpr, BLOCK: tl.constexpr):
+    at = first + tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    value = tl.load(x + at, mask=at < n, other=0.0) * scale
+    if HAS_BIAS:
+        value += tl.load(bias)
+    if KIND == "Double":
+        value *= 2
+    tl.store(y + at, value, mask=at < n)
 
 
 def config(rows, columns, depth, warps, stages):
@@ -67,6 +80,24 @@ class Pruning(unittest.TestCase):
         text = pruning.explain(triton_gemm.matmul_kernel, *NAMED.values(), config=CONFIGS[0], target="sm_90a",
                                grid=GRID)
         self.assertIn("occupancy", text)
+
+    def test_a_launch_finds_what_was_compiled(self):
+        cache, odd = Path(os.environ["TRITON_CACHE_DIR"]), torch.empty(17, dtype=torch.float16)[1:]
+        calls = [(triton_gemm.matmul_kernel, CONFIGS[:1], list(NAMED.values()), {})]
+        calls += [(add_kernel, [triton.Config(dict(BLOCK=256))], [x, x, bias, n, first, 0.5],
+                   dict(KIND=kind, HAS_BIAS=bias is not None))
+                  for x in (X, odd) for bias in (None, X) for n, first in ((1, 16), (1000, 3))
+                  for kind in ("Double", "Plain")]
+        driver = fake_device.active(fake_device.Driver())
+        driver.__enter__()
+        self.addCleanup(driver.__exit__, None, None, None)
+        for kernel, configs, values, options in calls:
+            named = dict(zip(kernel.arg_names, values), **options)
+            found = pruning.analysis.Analysis(kernel, configs, named, pruning.source.make_target())
+            self.assertEqual(len(list(found.compile())), len(configs))
+            compiled = set(cache.iterdir())
+            kernel.warmup(*values, grid=(1,), **options, **configs[0].all_kwargs())
+            self.assertEqual(set(cache.iterdir()), compiled, f"{kernel.__name__} {options}")
 
 
 main()

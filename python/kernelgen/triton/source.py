@@ -119,25 +119,35 @@ def arguments_of(kernel: Any, named: Mapping[str, Any], config: Any = None) -> d
     return found
 
 
+def _packed(function: Any, backend: Any, extra: dict[str, Any], bound: Mapping[str, Any],
+            specialization: Any) -> tuple[Any, dict[str, Any], dict[Any, Any], dict[Any, Any]]:
+    """Options, signature, constants and attributes: to the last one those of a launch, or it compiles again."""
+    if hasattr(function, "_pack_args"):
+        packed: tuple[Any, dict[str, Any], dict[Any, Any], dict[Any, Any]] = function._pack_args(
+            backend, extra, bound, specialization, None)
+        return packed
+    # Triton 3.3 and 3.4 have no function for it.
+    names, kinds = [parameter.name for parameter in function.params], [entry[0] for entry in specialization]
+    keys, values = [entry[1] for entry in specialization], list(bound.values())
+    constants = {path: _at(values, path) for path in _find(kinds, lambda kind: kind == "constexpr")}
+    attributes = {path: backend.parse_attr(key)
+                  for path, key in _find(keys, lambda key: isinstance(key, str)).items()}
+    return backend.parse_options(extra), dict(zip(names, kinds)), constants, attributes
+
+
 def specialise(kernel: Any, named: Mapping[str, Any], config: Any, target: Any) -> Source:
     """What a launch with these arguments would compile. `named` may have `grid` and options."""
     function, _ = unwrapped(kernel)
     arguments = arguments_of(kernel, named, config)
     backend = _backend(target)
     bound, specialization, extra = _binder(function, target)(**arguments)
-    options = backend.parse_options(dict(extra, debug=extra.get("debug") or function.debug or False))
-    unknown = [name for name in extra if name not in vars(options)]
+    extra = dict(extra, debug=extra.get("debug") or function.debug or False)
+    known = vars(backend.parse_options(extra))
+    unknown = [name for name in extra if name not in known]
     if unknown:
         raise errors.ArgumentError(f"{function.__name__} has no parameter {', '.join(unknown)}, and Triton "
                                    f"{triton().__version__} no such option")
-    names = [parameter.name for parameter in function.params]
-    kinds = [entry[0] for entry in specialization]
-    values = list(bound.values())
-    constants = {path: _at(values, path) for path in _find(kinds, lambda kind: kind == "constexpr")}
-    keys = ["" if entry[0] == "constexpr" else entry[1] for entry in specialization]
-    attributes = {path: backend.parse_attr(key)
-                  for path, key in _find(keys, lambda key: isinstance(key, str)).items()}
-    return Source(function, target, options, dict(zip(names, kinds)), constants, attributes)
+    return Source(function, target, *_packed(function, backend, extra, bound, specialization))
 
 
 def grid_of(named: Mapping[str, Any], arguments: Mapping[str, Any]) -> Optional[tuple[int, ...]]:
