@@ -7,16 +7,17 @@
 
 // PAIRS of consumers take units of work by turns. STAGED: scales come through the ring, and zero
 // points of ZERO_BITS, if there are any: 4 or 8 or, for none, 0. And offsets, if STAGES_OFFSETS.
-// LAYOUT: that of weights.
+// BUFFERED: tiles are stored from shared memory. LAYOUT: that of weights.
 enum kg_tall_layout { KG_TALL_WORDS, KG_TALL_LINES, KG_TALL_PANELS }; // along N; along K; packed
 template <class NUMBER, int ROWS, int COLUMNS, int STAGES, int PAIRS, int GROUP, bool STREAM_K,
-          bool STAGED, int ZERO_BITS, bool STAGES_OFFSETS, kg_tall_layout LAYOUT, class INSTRUCTION>
+          bool STAGED, int ZERO_BITS, bool STAGES_OFFSETS, bool BUFFERED, kg_tall_layout LAYOUT,
+          class INSTRUCTION>
 struct kg_tall_block {
     typedef INSTRUCTION instruction;
     static constexpr int rows = ROWS, columns = COLUMNS, depth = 64, stages = STAGES;
     static constexpr int group = GROUP;
     static constexpr bool stream_k = STREAM_K, staged = STAGED, stages_zeros = ZERO_BITS > 0;
-    static constexpr bool stages_offsets = STAGES_OFFSETS;
+    static constexpr bool stages_offsets = STAGES_OFFSETS, buffered = BUFFERED;
     static constexpr int pairs = PAIRS, consumers = 2; // of a pair
     static constexpr int m_tiles = COLUMNS / 128;      // instructions of a consumer in a K step
     static constexpr int of_lane = 2 * m_tiles;        // columns of a lane
@@ -55,19 +56,21 @@ struct kg_tall_block {
     static constexpr int stage_bytes = (offsets_at + offset_bytes + 1023) / 1024 * 1024;
     static constexpr int partial_bytes = ROWS * columns * 4;
     static constexpr int exchange_bytes = (PAIRS - 1) * partial_bytes;
+    static constexpr int buffer_bytes = BUFFERED ? ROWS * columns * 2 : 0;
     // Sums of rows in the runs of a stage; there is room for two times as many for each consumer.
     static constexpr int row_sums = ROWS * (has_runs && run < depth ? depth / run : 1);
     static_assert(PAIRS <= 2, "the second pair gives its sums to the first");
+    static_assert(PAIRS == 1 || !BUFFERED, "barriers are for one pair");
     // A pair waits for a stage while it holds the last two of its own, at most four before.
     static_assert(STAGES >= (PAIRS == 1 ? 3 : 5), "consumers would wait for each other");
     static_assert(ROWS % 8 == 0 && GROUP % 16 == 0, "whole instructions");
     static_assert(COLUMNS == 256 || (COLUMNS == 128 && panels), "two panels of a warp, or one");
 };
 
-// `exchange` is for the sums of the second pair of consumers, `row_sums` is there if weights have
-// offsets.
+// `exchange` is for the sums of the second pair of consumers, `buffer` for tiles to be stored,
+// `row_sums` is there if weights have offsets.
 struct kg_tall_shared {
-    char *ring;
+    char *ring, *buffer;
     float4 *exchange;
     uint64_t *full, *empty;
     float *row_sums;
@@ -77,9 +80,14 @@ template <class Block>
 KG_INLINE kg_tall_shared kg_tall_shared_of(char *shared)
 {
     char *ring = shared + (1024 - kg_shared_address(shared) % 1024) % 1024;
-    char *exchange = ring + Block::stages * Block::stage_bytes;
+    char *buffer = ring + Block::stages * Block::stage_bytes;
+    char *exchange = buffer + Block::buffer_bytes;
     uint64_t *full = (uint64_t *)(exchange + Block::exchange_bytes);
-    return {ring, (float4 *)exchange, full, full + Block::stages,
+    return {ring,
+            buffer,
+            (float4 *)exchange,
+            full,
+            full + Block::stages,
             (float *)(full + 2 * Block::stages)};
 }
 
@@ -183,9 +191,10 @@ struct kg_tall_work {
 
 // The tensor maps. `last` has the smaller box of the last rows: TMA would fill lines beyond the
 // tensor with zeros, slowly. Without a map of weights, their words are copied, and those of zero
-// points; without one of zero points, these alone.
+// points; without one of zero points, these alone. `out` is that of the output, if it is buffered.
 struct kg_tall_maps {
-    const kg_tensor_map *rows, *last, *weights, *scales, *zeros, *offsets; // NULL: there is none
+    const kg_tensor_map *rows, *last, *weights, *scales, *zeros;
+    const kg_tensor_map *out, *offsets; // NULL: there is none
 };
 
 KG_INLINE void kg_tall_expect_maps(const kg_tall_maps &maps)

@@ -120,6 +120,23 @@ KG_INLINE void kg_tiles_meet(int number)
     asm volatile("bar.sync %0, %1;" ::"r"(number), "n"(THREADS) : "memory");
 }
 
+// The same, and whether `mine` was true for all of these threads.
+template <int THREADS>
+KG_INLINE bool kg_tiles_agree(int number, bool mine)
+{
+    uint32_t all;
+    asm volatile("{\n"
+                 ".reg .pred mine, all;\n"
+                 "setp.ne.u32 mine, %1, 0;\n"
+                 "bar.red.and.pred all, %2, %3, mine;\n"
+                 "selp.u32 %0, 1, 0, all;\n"
+                 "}"
+                 : "=r"(all)
+                 : "r"((uint32_t)mine), "r"(number), "n"(THREADS)
+                 : "memory");
+    return all;
+}
+
 // Compilers since CUDA 13 have a fence for a block's own shared memory alone.
 enum { KG_FENCES_SHARED = __CUDACC_VER_MAJOR__ >= 13 };
 

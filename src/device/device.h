@@ -76,7 +76,7 @@ struct kg_grid {
 
 // A tensor as CUDA's tensor maps describe it: a kernel copies a box of it with one instruction, and
 // elements outside `shape` read as zeros. The first dimension is that of adjacent elements.
-#define KG_MAX_MAPS 6
+#define KG_MAX_MAPS 7
 #define KG_MAX_MAP_RANK 5
 enum { KG_MAP_SCRATCH = -1 };
 struct kg_map {

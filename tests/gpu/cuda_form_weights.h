@@ -29,7 +29,10 @@
     "tile_m=" rows " tile_n=" columns " tile_k=" depth " words=" words " warps=" warps             \
     " split_k=" split_k " swap=" swap " maxnreg=0"
 #define W4_TALL_OF(rows, columns, stages, split_k, swap)                                           \
-    "tile_m=" rows " tile_n=" columns " stages=" stages " split_k=" split_k " swap=" swap
+    "tile_m=" rows " tile_n=" columns " stages=" stages " split_k=" split_k " swap=" swap          \
+    " buffered=0"
+#define W4_BUFFERED(rows, columns, stages, split_k)                                                \
+    "tile_m=" rows " tile_n=" columns " stages=" stages " split_k=" split_k " swap=0 buffered=1"
 #define W4_TALL(rows, stages, split_k, swap) W4_TALL_OF(rows, "256", stages, split_k, swap)
 // A float offset behind the scale or, times it, in front.
 #define W4_OFFSET(run)                                                                             \

@@ -139,6 +139,12 @@ static void what_is_refused(void)
                     "a block would need more shared memory than there is");
     check_reason_on("sm_90a", definitions, "runs", LARGE, TALL_TILE " split_k=9",
                     "more K slices than units of work or SMs");
+    check_reason_on("sm_90a", definitions, "runs", LARGE, TALL_TILE " buffered=1", "");
+    check_reason_on("sm_90a", definitions, "runs", LARGE,
+                    "tile_m=32 tile_n=256 stages=6 buffered=1",
+                    "two pairs of consumers leave no room for a tile");
+    check_reason_on("sm_90a", definitions, "column", "M=64 N=4100 K=4096 T=f16",
+                    TALL_TILE " buffered=1", "TMA cannot store the output");
     family = &kg_cuda_contract_scaled;
     check_reason_on("sm_75", definitions, "runs", LARGE, SMALL_TILE,
                     "this form needs tensor cores of sm_80 or newer");
@@ -173,7 +179,7 @@ static struct kg_grids launches(const char *op, const char *sizes, const char *v
 
 static void what_is_launched(void)
 {
-    enum { PACK, WGMMA, ANY, ROWS = 0, LAST, WEIGHTS, SCALES, ZEROS };
+    enum { PACK, WGMMA, ANY, ROWS = 0, LAST, WEIGHTS, SCALES, ZEROS, OUT, OFFSETS };
     family = &kg_cuda_contract_scaled_wgmma;
     struct kg_grids grids = launches("zeros", "M=200 N=4096 K=4096 T=f16", TALL_TILE " split_k=0");
     CHECK(grids.grids[WGMMA].blocks[0] == 132 && grids.grids[WGMMA].threads[0] == 384);
@@ -187,6 +193,13 @@ static void what_is_launched(void)
     CHECK(grids.maps[SCALES].shape[0] == 4096 && grids.maps[SCALES].shape[1] == 128 &&
           grids.maps[SCALES].box[0] == 256 && grids.maps[SCALES].box[1] == 2);
     CHECK(grids.maps[ZEROS].shape[0] == 1024 && grids.maps[ZEROS].box[0] == 64);
+    // Tiles that TMA stores have a place in shared memory, and the output a map.
+    CHECK(grids.map_count == 5 && grids.grids[WGMMA].shared == 1024 + 8 * (18 * 1024 + 16));
+    grids = launches("zeros", "M=200 N=4096 K=4096 T=f16", TALL_TILE " split_k=1 buffered=1");
+    CHECK(grids.map_count == 6 &&
+          grids.grids[WGMMA].shared == 1024 + 8 * (18 * 1024 + 16) + 64 * 256 * 2);
+    CHECK(grids.maps[OUT].shape[0] == 4096 && grids.maps[OUT].shape[1] == 200 &&
+          grids.maps[OUT].box[0] == 64 && grids.maps[OUT].box[1] == 64);
     // Whole tiles need no scratch.
     grids = launches("column", "M=200 N=4096 K=4096 T=f16", TALL_TILE " split_k=1");
     CHECK(grids.grids[WGMMA].blocks[0] == 64 && grids.scratch == 0);
@@ -239,7 +252,8 @@ static void what_is_launched(void)
           grids.maps[WEIGHTS].swizzle == 64);
     // Offsets have a map, behind those that all kernels have.
     grids = launches("offset", "M=200 N=4096 K=4096 T=f16", "tile_m=64 tile_n=256 stages=6");
-    CHECK(grids.map_count == 6 && grids.maps[5].box[0] == 256 && grids.maps[5].shape[1] == 32);
+    CHECK(grids.map_count == 7 && grids.maps[OUT].rank == 0);
+    CHECK(grids.maps[OFFSETS].box[0] == 256 && grids.maps[OFFSETS].shape[1] == 32);
     grids = launches("column_offset", "M=200 N=4096 K=4096 T=f16", "tile_m=64 tile_n=256 stages=6");
     CHECK(grids.map_count == 5 && grids.grids[WGMMA].blocks[0] > 0);
     // Matrices that the batch chooses from are the last dimension of weights, scales, zero points
@@ -255,7 +269,7 @@ static void what_is_launched(void)
                      "tile_m=8 tile_n=256 stages=8 split_k=1");
     CHECK(grids.grids[WGMMA].blocks[0] == 132 && grids.maps[WEIGHTS].shape[2] == 9);
     CHECK(grids.maps[ROWS].shape[2] == 5 && grids.maps[ROWS].stride[2] == 4096 * 2);
-    CHECK(grids.map_count == 6 && grids.maps[5].shape[2] == 9);
+    CHECK(grids.map_count == 7 && grids.maps[OFFSETS].shape[2] == 9);
     grids = launches("expert_lines", "B=6 M=20 N=4096 K=4096 E=9 T=f16",
                      "tile_m=24 tile_n=256 stages=6 split_k=1 swap=1");
     CHECK(grids.grids[WGMMA].blocks[0] == 96 && grids.maps[WEIGHTS].rank == 4 &&
@@ -406,6 +420,10 @@ static const struct {
     {"panel_offset", "M=512 N=4096 K=4096 T=f16", "tile_m=192 tile_n=128 stages=5", 130},
     {"panel_offset", "M=512 N=4096 K=4096 T=bf16", "tile_m=256 tile_n=128 stages=5", 170},
     {"rounded_panels", "M=512 N=4096 K=4096 T=bf16", "tile_m=256 tile_n=128 stages=6", 35},
+    {"rounded_panels", "M=512 N=4096 K=4096 T=bf16", "tile_m=256 tile_n=128 stages=4 buffered=1",
+     40},
+    {"panel_signs", "M=512 N=4096 K=4096 T=f16", "tile_m=192 tile_n=128 stages=5 buffered=1", 50},
+    {"panels", "M=512 N=4096 K=4096 T=bf16", "tile_m=128 tile_n=256 stages=5 buffered=1", 40},
     {"rounded_panels", "M=512 N=4096 K=4096 T=f16", "tile_m=256 tile_n=128 stages=6", 35},
     {"rounded", "M=512 N=4096 K=4096 T=f16", "tile_m=128 tile_n=256 stages=8", 26},
     {"rounded", "M=512 N=4096 K=4096 T=bf16", "tile_m=128 tile_n=256 stages=8", 30},

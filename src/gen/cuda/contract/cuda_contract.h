@@ -28,6 +28,7 @@ struct kg_cuda_contract_config {
     int pingpong;  // 1: two consumers work on a tile each, in turns
     int split_k;   // K slices of a tile; 0: stream-K
     int swap;      // 1: the kernel computes the transposed product
+    int buffered;  // 1: a tile is stored from shared memory while the next one is computed
     int raster;    // order of tiles. 0: along M first, 1: along N first
     int words;     // 32-bit words of an operand that a thread loads at once
     int warps;     // of a block along K

@@ -40,7 +40,9 @@ bool kg_cuda_tall_stages_offsets(const struct kg_cuda_contract_plan *plan)
 
 int kg_cuda_tall_maps(const struct kg_cuda_contract_plan *plan)
 {
-    return kg_cuda_tall_stages_offsets(plan) ? KG_TALL_MAPS : KG_TALL_MAP_OFFSETS;
+    return kg_cuda_tall_stages_offsets(plan) ? KG_TALL_MAPS
+           : plan->config.buffered           ? KG_TALL_MAP_OFFSETS
+                                             : KG_TALL_MAP_OUT;
 }
 
 int64_t kg_cuda_tall_groups_of_stage(const struct kg_cuda_contract_plan *plan)
@@ -101,9 +103,11 @@ static int64_t stage_bytes(const struct kg_cuda_contract_plan *plan)
 
 int64_t kg_cuda_tall_shared_bytes(const struct kg_cuda_contract_plan *plan)
 {
-    enum { BARRIERS = 16, SUM = 4 };
-    int64_t exchange =
-        (int64_t)(kg_cuda_tall_pairs(plan) - 1) * plan->config.tile_m * plan->config.tile_n * SUM;
+    enum { BARRIERS = 16, SUM = 4, ELEMENT = 2 };
+    int64_t elements = (int64_t)plan->config.tile_m * plan->config.tile_n;
+    int64_t exchange = (kg_cuda_tall_pairs(plan) - 1) * elements * SUM;
+    if (plan->config.buffered)
+        exchange += elements * ELEMENT;
     if (kg_cuda_scaled_sums_rows(plan)) // sums of rows, of the runs of two stages
         exchange += KG_TALL_CONSUMERS * kg_cuda_tall_pairs(plan) * 2 * plan->config.tile_m *
                     runs_of_stage(plan) * SUM;
@@ -158,19 +162,19 @@ bool kg_cuda_tall_sizes_fit(const struct kg_cuda_contract_plan *plan)
 }
 
 // Rows of a tile whose accumulators leave room in the registers for zero points that are loaded a
-// run ahead or, with one instruction, for what f16 needs between runs.
+// run ahead or, with one instruction, for scaled sums, of f16 or at the end.
 static int most_rows(const struct kg_cuda_contract_plan *plan)
 {
-    enum { MOST = 144, BESIDE_ZEROS = 120, OF_INSTRUCTION = 256, SCALED_F16 = 192 };
+    enum { MOST = 144, BESIDE_ZEROS = 120, OF_INSTRUCTION = 256, SCALED = 192 };
     const struct kg_scaled_operand *scaled = kg_cuda_scaled_operand(plan);
     bool varies = scaled->zero_count > 0 && scaled->least_zero < scaled->greatest_zero;
     bool has_runs = kg_cuda_tall_has_runs(plan);
     bool beside_zeros = has_runs && varies && !kg_cuda_tall_stages_scales(plan);
     if (plan->config.tile_n == KG_TALL_COLUMNS)
         return beside_zeros ? BESIDE_ZEROS : MOST;
-    bool scales_sums = has_runs && !kg_cuda_scaled_rounds(plan);
-    return beside_zeros || (scales_sums && kg_cuda_scaled_dtype(plan) == KG_F16) ? SCALED_F16
-                                                                                 : OF_INSTRUCTION;
+    bool scales_sums =
+        !kg_cuda_scaled_rounds(plan) && (!has_runs || kg_cuda_scaled_dtype(plan) == KG_F16);
+    return beside_zeros || scales_sums ? SCALED : OF_INSTRUCTION;
 }
 
 // ---- Validity ----
@@ -205,6 +209,10 @@ static bool valid(const struct kg_cuda_contract_plan *plan, struct kg_text *reas
         (plan->config.split_k > kg_cuda_tall_units(plan) ||
          kg_cuda_contract_tiles(plan) * plan->config.split_k > plan->facts->units))
         return kg_cuda_contract_refuse(reason, "more K slices than units of work or SMs");
+    if (plan->config.buffered && kg_cuda_tall_pairs(plan) > 1)
+        return kg_cuda_contract_refuse(reason, "two pairs of consumers leave no room for a tile");
+    if (plan->config.buffered && !kg_cuda_tall_can_buffer(plan))
+        return kg_cuda_contract_refuse(reason, "TMA cannot store the output");
     if (plan->config.tile_m > most_rows(plan))
         return kg_cuda_contract_refuse(reason, "a thread would need more registers than it has");
     if (plan->config.stages < kg_cuda_tall_least_stages(plan))
@@ -266,21 +274,23 @@ static void emit(struct kg_code *code, const struct kg_cuda_contract_plan *plan)
     kg_code_begin(code);
     kg_text_add(text, "using block = kg_tall_block<");
     kg_cuda_scaled_number(text, plan);
-    kg_text_format(text, ", %d, %d, %d, %d, %lld, %s, %s, %d, %s, %s, %s_instruction>;",
+    kg_text_format(text, ", %d, %d, %d, %d, %lld, %s, %s, %d, %s, %s, %s, %s_instruction>;",
                    plan->config.tile_m, plan->config.tile_n, plan->config.stages,
                    kg_cuda_tall_pairs(plan), group, truth(kg_cuda_tall_is_divided(plan)),
                    truth(kg_cuda_tall_stages_scales(plan)),
                    kg_cuda_tall_stages_zeros(plan) ? kg_cuda_scaled_zero_bits(plan) : 0,
-                   truth(kg_cuda_tall_stages_offsets(plan)), layout_of(plan), plan->entry);
+                   truth(kg_cuda_tall_stages_offsets(plan)), truth(plan->config.buffered),
+                   layout_of(plan), plan->entry);
     kg_code_end(code);
     if (gathers)
         kg_code_line(code, "const kg_gathered<%s_boxes> gathered = {{job}};", plan->entry);
     kg_code_line(code,
                  "kg_contract_scaled_wgmma<block>(%s, weights, {&map_%d, &map_%d, &map_%d, "
-                 "&map_%d, &map_%d, %s}, scratch);",
+                 "&map_%d, &map_%d, %s, %s}, scratch);",
                  gathers ? "gathered" : "job", KG_TALL_MAP_ROWS, KG_TALL_MAP_LAST,
                  KG_TALL_MAP_WEIGHTS, KG_TALL_MAP_SCALES, KG_TALL_MAP_ZEROS,
-                 kg_cuda_tall_stages_offsets(plan) ? "&map_5" : "nullptr");
+                 plan->config.buffered ? "&map_5" : "nullptr",
+                 kg_cuda_tall_stages_offsets(plan) ? "&map_6" : "nullptr");
     kg_code_close(code);
     kg_cuda_open_function_with_maps(code, plan->group, plan->entry, KG_TALL_ANY,
                                     KG_TALL_ANY_WARPS * 32, 0, kg_cuda_tall_maps(plan));
@@ -316,13 +326,14 @@ static const struct kg_cuda_contract_form form =
                 {"split_k", KG_CONTRACT_CHOICES(split_k, 0, 1, 2, 3,
                                                 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16)},
                 {"swap", KG_CONTRACT_CHOICES(swap, 0, 1)},
+                {"buffered", KG_CONTRACT_CHOICES(buffered, 0, 1)},
             },
         .skeletons = {"cuda/lanes.cuh", "cuda/tensor_map.cuh", "cuda/tensor.cuh", "cuda/wgmma.cuh",
                       "cuda/contract_mma_tile.cuh", "cuda/contract_row8.cuh",
                       "cuda/contract_stream_k.cuh", "cuda/contract_partial.cuh",
                       "cuda/scaled_number.cuh", "cuda/scaled_bytes.cuh", "cuda/scaled_rounded.cuh",
                       "cuda/contract_scaled.cuh", "cuda/contract_scaled_wgmma_feed.cuh",
-                      "cuda/contract_scaled_wgmma.cuh"},
+                      "cuda/contract_scaled_wgmma_loop.cuh", "cuda/contract_scaled_wgmma.cuh"},
         .takes = kg_cuda_tall_takes,
         .guess = kg_cuda_tall_guess,
         .valid = valid,

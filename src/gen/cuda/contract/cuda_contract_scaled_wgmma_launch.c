@@ -206,6 +206,24 @@ static bool map_zeros(const struct kg_cuda_contract_plan *plan, struct kg_map *m
                                    kg_cuda_tall_groups_of_stage(plan), &maps[KG_TALL_MAP_ZEROS]);
 }
 
+// The output in boxes of a tile's rows and 64 columns.
+static bool map_output(const struct kg_cuda_contract_plan *plan, struct kg_map *map)
+{
+    const struct kg_tensor *tensor = kg_cuda_contract_output(plan);
+    bool is_right = kg_cuda_scaled_weights(plan);
+    return kg_dtype_is_half(kg_emit_tensor_dtype(tensor)) &&
+           kg_cuda_scaled_columns(plan) * UNIT_BYTES % KG_WGMMA_ACCESS == 0 &&
+           kg_cuda_wgmma_map_lines(plan, NULL, tensor, is_right ? KG_CONTRACT_N : KG_CONTRACT_M,
+                                   is_right ? KG_CONTRACT_M : KG_CONTRACT_N, LINE / UNIT_BYTES,
+                                   plan->config.tile_m, map);
+}
+
+bool kg_cuda_tall_can_buffer(const struct kg_cuda_contract_plan *plan)
+{
+    struct kg_map map;
+    return map_output(plan, &map);
+}
+
 bool kg_cuda_tall_make_maps(const struct kg_cuda_contract_plan *plan, struct kg_map *maps,
                             bool *packs)
 {
@@ -216,6 +234,8 @@ bool kg_cuda_tall_make_maps(const struct kg_cuda_contract_plan *plan, struct kg_
     if (kg_cuda_scaled_is_gathered(plan))
         kg_cuda_scaled_batch_of_rows(plan, &of_rows);
     memset(maps, 0, KG_TALL_MAPS * sizeof *maps);
+    if (plan->config.buffered && !map_output(plan, &maps[KG_TALL_MAP_OUT]))
+        return false;
     if (!kg_cuda_wgmma_map_lines(&of_rows, plan->plain[rows], plan->plain[rows]->tensor,
                                  KG_CONTRACT_K, rows ? KG_CONTRACT_N : KG_CONTRACT_M, ATOM,
                                  plan->config.tile_m, &maps[KG_TALL_MAP_ROWS]))

@@ -15,8 +15,8 @@ static int64_t least_of(int64_t a, int64_t b)
 
 // ---- Expected time ----
 
-// Fitted on an H200 with cold caches, 2026-11-29, to 460 configs of 65 problems, most of them with
-// weights in panels and more than 32 rows: 9 % root mean square error of those near the fastest.
+// Fitted on an H200 with cold caches, 2026-11-29, to 661 configs of 60 problems, most of them with
+// weights in panels and more than 32 rows: 8 % root mean square error of those near the fastest.
 // What few rows depend on (launch, bandwidth, overlap, the least time of a unit) is from an H100,
 // 578 configs of 44 problems. Seconds for 128 K indices of a tile of 256 columns, and what comes
 // beside.
@@ -32,14 +32,16 @@ static const struct {
     double scattered;    // factor where stream-K's blocks read from all places at once
     double least_scattered;
     double store;          // bytes a second of an SM, when all store their tiles
+    double fill;           // the same into a buffer in shared memory
+    double turn;           // from one tile to the next
     double piece, partial; // of partial tiles: fixed, and bytes a second
     double overlap;        // share of the shorter of work and memory that adds to the longer
     double pack, packed;   // of packing: fixed, and share of the bandwidth
     double words, copying; // factors of memory and of work where words of weights are copied
     double clock;          // at which this was measured
-} measured = {4.6e-6, 0.59,     0.11e-6,  0.93e-9, 0.1e-6,  7.4e-9, 0.074e-6, 0.79e-9,
-              2.5e-9, 0.455e-6, 0.035e-6, 1.08,    0.52e-6, 13.6e9, 2.9e-6,   91e9,
-              0.05,   3e-6,     0.6,      1.3,     1.14,    1.98e9};
+} measured = {4.6e-6,  0.59,     0.115e-6, 0.45e-9, 0.3e-6,  7.36e-9, 0.077e-6, 0.64e-9,
+              2.5e-9,  0.407e-6, 0.041e-6, 1.1,     0.52e-6, 19.8e9,  46.4e9,   0.51e-6,
+              2.57e-6, 86.8e9,   0.05,     3e-6,    0.6,     1.3,     1.14,     1.98e9};
 
 enum { UNIT = 128 }; // K indices
 
@@ -70,6 +72,18 @@ static double unit_seconds(const struct kg_cuda_contract_plan *plan)
 static double both_seconds(double busy, double memory)
 {
     return busy > memory ? busy + measured.overlap * memory : memory + measured.overlap * busy;
+}
+
+// A tile of `work` seconds and its store, which takes place beside the next tile if it is buffered.
+static double with_store(const struct kg_cuda_contract_plan *plan, double work)
+{
+    enum { ELEMENT = 2 };
+    double bytes = (double)plan->config.tile_m * plan->config.tile_n * ELEMENT;
+    work += measured.turn;
+    if (!plan->config.buffered)
+        return work + bytes / measured.store;
+    work += bytes / measured.fill;
+    return work > bytes / measured.store ? work : bytes / measured.store;
 }
 
 // Whole tiles, `of_tile` units each: SMs without one of the last wave read nothing meanwhile.
@@ -113,18 +127,21 @@ double kg_cuda_tall_seconds(const struct kg_cuda_contract_plan *plan)
     if (!kg_cuda_tall_make_maps(plan, maps, &packs))
         return 1; // right, and slow
     double of_tile = (double)(kg_cuda_tall_units(plan) * kg_cuda_tall_unit(plan)) / UNIT;
-    double store = (double)plan->config.tile_m * plan->config.tile_n * ELEMENT / measured.store;
     double memory = kg_cuda_scaled_bytes(plan) / (facts->bandwidth * measured.bandwidth);
     double copying = 1;
     if (maps[KG_TALL_MAP_WEIGHTS].rank == 0)
         memory *= measured.words, copying = measured.copying;
     double sum = measured.launch;
-    if (kg_cuda_tall_is_divided(plan))
-        sum += both_seconds(divided_seconds(plan, of_tile) * copying +
-                                store * (tiles > blocks ? (double)tiles / (double)blocks : 1),
-                            memory);
-    else
-        sum += whole_seconds(plan, unit_seconds(plan) * of_tile * copying + store, memory);
+    if (plan->config.buffered) // the last tile
+        sum += (double)plan->config.tile_m * plan->config.tile_n * ELEMENT / measured.store;
+    if (kg_cuda_tall_is_divided(plan)) {
+        double of_block = tiles > blocks ? (double)tiles / (double)blocks : 1;
+        double work = divided_seconds(plan, of_tile) * copying / of_block;
+        sum += both_seconds(with_store(plan, work) * of_block, memory);
+    } else {
+        double work = unit_seconds(plan) * of_tile * copying;
+        sum += whole_seconds(plan, with_store(plan, work), memory);
+    }
     if (packs) // reads, writes, and a launch
         sum += measured.pack +
                2 * (double)kg_cuda_tall_packed_bytes(plan) / (facts->bandwidth * measured.packed);
@@ -139,12 +156,36 @@ double kg_cuda_tall_seconds(const struct kg_cuda_contract_plan *plan)
 
 typedef void take_plan(struct kg_cuda_contract_plan *plan, void *user);
 
-// Tiles of `columns` whose rows are needed to have so many of them; stages that fit.
-static void each_config_of(struct kg_cuda_contract_plan *plan, int columns, take_plan *take,
-                           void *user)
+// Stages that fit, and ways to divide the tiles.
+static void each_way(struct kg_cuda_contract_plan *plan, take_plan *take, void *user)
 {
     // Few rows are bound by memory, which is slower with more bytes in flight than it needs.
     enum { MAX_STAGES = 16, FEW_STAGES = 10, MAX_SLICES = 16 };
+    int fits = kg_cuda_tall_pairs(plan) == 1 ? MAX_STAGES : FEW_STAGES,
+        least = kg_cuda_tall_least_stages(plan);
+    for (plan->config.stages = fits; fits >= least; plan->config.stages = --fits)
+        if (kg_cuda_tall_shared_bytes(plan) <= plan->facts->shared_bytes)
+            break;
+    for (int stages = fits; stages >= least && stages > fits - 2; stages--)
+        for (int way = 0; way < 3; way++) { // stream-K, whole tiles, slices for all SMs
+            plan->config.stages = stages;
+            plan->config.split_k = way;
+            int64_t tiles = kg_cuda_contract_tiles(plan);
+            int64_t slices =
+                tiles > 0 ? least_of(plan->facts->units / tiles, kg_cuda_tall_units(plan)) : 0;
+            if (way == 2 && slices < 2)
+                break;
+            if (way == 2)
+                plan->config.split_k = (int)least_of(slices, MAX_SLICES);
+            take(plan, user);
+        }
+}
+
+// Tiles of `columns` whose rows are needed to have so many of them, buffered where another one
+// follows.
+static void each_config_of(struct kg_cuda_contract_plan *plan, int columns, take_plan *take,
+                           void *user)
+{
     int64_t all = kg_cuda_scaled_rows(plan);
     plan->config.swap = !kg_cuda_scaled_weights(plan);
     plan->config.tile_n = columns;
@@ -154,24 +195,12 @@ static void each_config_of(struct kg_cuda_contract_plan *plan, int columns, take
         plan->config.tile_m = rows;
         if (rows > 2 * KG_TALL_ROWS_OF_INSTRUCTION && rows % 16 != 0 && all > 96)
             continue;
-        int fits = kg_cuda_tall_pairs(plan) == 1 ? MAX_STAGES : FEW_STAGES,
-            least = kg_cuda_tall_least_stages(plan);
-        for (plan->config.stages = fits; fits >= least; plan->config.stages = --fits)
-            if (kg_cuda_tall_shared_bytes(plan) <= plan->facts->shared_bytes)
-                break;
-        for (int stages = fits; stages >= least && stages > fits - 2; stages--)
-            for (int way = 0; way < 3; way++) { // stream-K, whole tiles, slices for all SMs
-                plan->config.stages = stages;
-                plan->config.split_k = way;
-                int64_t tiles = kg_cuda_contract_tiles(plan);
-                int64_t slices =
-                    tiles > 0 ? least_of(plan->facts->units / tiles, kg_cuda_tall_units(plan)) : 0;
-                if (way == 2 && slices < 2)
-                    break;
-                if (way == 2)
-                    plan->config.split_k = (int)least_of(slices, MAX_SLICES);
-                take(plan, user);
-            }
+        plan->config.buffered = 0;
+        each_way(plan, take, user);
+        plan->config.buffered = kg_cuda_tall_pairs(plan) == 1 && kg_cuda_tall_can_buffer(plan) &&
+                                kg_cuda_contract_tiles(plan) > plan->facts->units;
+        if (plan->config.buffered)
+            each_way(plan, take, user);
     }
 }
 

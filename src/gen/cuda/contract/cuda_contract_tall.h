@@ -12,13 +12,15 @@
 // Where TMA cannot load the other operand or scales, 2 does all of it, with instructions and loads
 // that take any alignment.
 enum { KG_TALL_PACK, KG_TALL_MULTIPLY, KG_TALL_ANY, KG_TALL_FUNCTIONS };
-// The maps that each of them receives; offsets only if they come through the ring.
+// The maps that each of them receives; the output only if tiles are buffered, offsets only if they
+// come through the ring.
 enum {
     KG_TALL_MAP_ROWS,
     KG_TALL_MAP_LAST, // with the smaller box of the last rows
     KG_TALL_MAP_WEIGHTS,
     KG_TALL_MAP_SCALES,
     KG_TALL_MAP_ZEROS,
+    KG_TALL_MAP_OUT,
     KG_TALL_MAP_OFFSETS,
     KG_TALL_MAPS
 };
@@ -59,6 +61,8 @@ bool kg_cuda_tall_sizes_fit(const struct kg_cuda_contract_plan *plan);
 
 // ---- Launches ----
 
+// Whether TMA can store tiles of the output.
+bool kg_cuda_tall_can_buffer(const struct kg_cuda_contract_plan *plan);
 // The maps that kernels have.
 int kg_cuda_tall_maps(const struct kg_cuda_contract_plan *plan);
 // Sets the maps, and whether weights are packed first. Returns false if TMA cannot load the rows or

@@ -1,0 +1,850 @@
+// The main loop of contract_scaled_wgmma.cuh: what a lane knows of its columns, the sums, the words
+// of weights and what becomes of them, and products that are computed meanwhile.
+
+// ---- Scales and zero points ----
+
+// 1 / s, as exactly as one rounding allows. Infinite or NaN if a scale is, or is very small.
+KG_INLINE float kg_tall_inverse(float s)
+{
+    float inverse;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(inverse) : "f"(s));
+    return __fmaf_rn(inverse, __fmaf_rn(-s, inverse, 1.0f), inverse);
+}
+
+// A byte from shared memory, two, or four.
+template <int BYTES>
+KG_INLINE uint32_t kg_tall_load_shared(uint32_t address)
+{
+    uint32_t word;
+    if constexpr (BYTES == 1) {
+        asm volatile("ld.shared.u8 %0, [%1];" : "=r"(word) : "r"(address) : "memory");
+        return word;
+    }
+    if constexpr (BYTES == 2) {
+        uint16_t half;
+        asm volatile("ld.shared.u16 %0, [%1];" : "=h"(half) : "r"(address) : "memory");
+        return half;
+    }
+    asm volatile("ld.shared.u32 %0, [%1];" : "=r"(word) : "r"(address) : "memory");
+    return word;
+}
+
+// What a lane knows of its columns, four or two, of which Block::adjacent are.
+template <class Block, class WEIGHTS>
+struct kg_tall_lane {
+    // Scales that are not f16 may be so far apart that sums in units of one underflow in units of
+    // the other.
+    static constexpr bool is_watched = Block::scales_sums && !WEIGHTS::NARROW_SCALES;
+    const WEIGHTS &weights;
+    int64_t item, column, last; // the first of its columns; the last one of the output
+    int depth;
+    uint32_t place; // of the first column in the tile
+    typedef typename Block::number number;
+    static constexpr bool takes_bits = number::takes_bits && Block::staged; // of scales
+    static constexpr int count = Block::of_lane;
+    typename number::bias biases[count];
+    float unit[count]; // the latest scales that are not 0
+    // Elements of a quad whose scale is not 0; of panels, of either one's.
+    uint32_t kept[2] = {0xffffffff, 0xffffffff};
+    bool leaves_out = false;              // of floats: some lane of the warp has others
+    float least = INFINITY, greatest = 0; // of all scales
+    float offset[count];                  // what is added to elements of the run, scaled
+    bool is_lost = false;                 // an offset was too small for the unit
+    uint32_t masks[count];                // of lines: the bits of elements whose scale is not 0
+    // What does not come through the ring is loaded a run ahead.
+    static constexpr bool looks_ahead = Block::has_runs && !Block::staged;
+    float next_scales[count], next_offsets[count];
+    int next_zeros[count];
+
+    KG_METHOD kg_tall_lane(const WEIGHTS &weights_, const kg_tile_task &task, int column_,
+                           int64_t columns)
+        : weights(weights_), item(task.item), column(task.column + column_), last(columns - 1),
+          depth((int)task.stop), place(column_)
+    {
+#pragma unroll
+        for (int i = 0; i < count; i++) {
+            unit[i] = 1;
+            offset[i] = 0;
+            masks[i] = Block::number::line_mask;
+        }
+    }
+    // The column of element `i` of the lane's.
+    KG_METHOD int64_t column_of(int i) const
+    {
+        return kg_min_i64(column + i / 2 * Block::apart + i % 2, last);
+    }
+    // The 16-bit elements of its columns in a line of a stage.
+    KG_METHOD void load_halves(uint16_t (&to)[count], uint32_t line) const
+    {
+        uint32_t pairs[count / 2];
+        if constexpr (Block::panels) {
+#pragma unroll
+            for (int i = 0; i < count / 2; i++)
+                pairs[i] = kg_tall_load_shared<4>(line + (place + i * Block::apart) * 2);
+        } else {
+            asm volatile("ld.shared.v2.u32 {%0, %1}, [%2];"
+                         : "=r"(pairs[0]), "=r"(pairs[1])
+                         : "r"(line + place * 2)
+                         : "memory");
+        }
+#pragma unroll
+        for (int i = 0; i < count; i++)
+            to[i] = (uint16_t)(pairs[i / 2] >> i % 2 * 16);
+    }
+    KG_METHOD void load_scales(float (&scales)[count], uint32_t address, int run, int k) const
+    {
+        if constexpr (Block::staged) {
+            uint16_t halves[count];
+            load_halves(halves, address + Block::scales_at + run * Block::columns * 2);
+#pragma unroll
+            for (int i = 0; i < count; i++)
+                scales[i] = weights.widen_scale(halves[i]);
+        } else {
+#pragma unroll
+            for (int i = 0; i < count; i++)
+                scales[i] = looks_ahead ? next_scales[i] : weights.scale(item, k, column_of(i));
+        }
+    }
+    // Offsets of columns with these scales.
+    KG_METHOD void load_offsets(const float (&scales)[count], uint32_t address, int run, int k)
+    {
+        if constexpr (Block::stages_offsets) {
+            uint16_t halves[count];
+            load_halves(halves, address + Block::offsets_at + run * Block::columns * 2);
+#pragma unroll
+            for (int i = 0; i < count; i++)
+                offset[i] = weights.widen_offset(halves[i], scales[i]);
+        } else if constexpr (WEIGHTS::HAS_OFFSET || Block::rounds) {
+#pragma unroll
+            for (int i = 0; i < count; i++)
+                offset[i] = looks_ahead ? next_offsets[i] : weights.offset(item, k, column_of(i));
+        }
+    }
+    KG_METHOD void load_zeros(int (&zeros)[count], uint32_t address, int run, int k) const
+    {
+        if constexpr (Block::stages_zeros) {
+            constexpr int bits = WEIGHTS::ZERO_BITS;
+            const uint32_t from =
+                address + Block::zeros_at + (run * Block::columns + place) * bits / 8;
+            uint32_t word;
+            if constexpr (Block::panels)
+                word = kg_tall_load_shared<bits / 4>(from);
+            else
+                word = kg_tall_load_shared<bits / 2>(from);
+            if constexpr (Block::panels && count > 2)
+                word |= kg_tall_load_shared<bits / 4>(from + Block::apart * bits / 8) << bits * 2;
+#pragma unroll
+            for (int i = 0; i < count; i++)
+                zeros[i] = (int)((word >> i * bits & ((1u << bits) - 1)) ^ WEIGHTS::ZERO_FLIP) -
+                           WEIGHTS::ZERO_FLIP;
+        } else {
+#pragma unroll
+            for (int i = 0; i < count; i++)
+                zeros[i] = looks_ahead ? next_zeros[i] : weights.zero(item, k, column_of(i));
+        }
+    }
+    // Loads those of the run of K index `k`, which is taken next.
+    KG_METHOD void look_ahead(int k)
+    {
+        if constexpr (looks_ahead) {
+            k = k < depth ? k : depth - 1;
+#pragma unroll
+            for (int i = 0; i < count; i++) {
+                const int64_t at = column_of(i);
+                next_scales[i] = weights.scale(item, k, at);
+                next_zeros[i] = weights.zero(item, k, at);
+                next_offsets[i] = weights.offset(item, k, at);
+            }
+        }
+    }
+    // Takes zero points, scales and offsets of the run of K index `k`, which the stage at `address`
+    // has. `by`: what sums are multiplied by, which then are in units of the new scales; `more`:
+    // what is added to them for each unit of the sum of a row, in the run before. Integers whose
+    // scale is 0 are left out of the sums: their zero point takes their place.
+    KG_METHOD void take(uint32_t address, int k, float (&by)[count], float (&more)[count])
+    {
+        const int first = k / 64 * 64;
+        int run = 0, zeros[count];
+        if constexpr (Block::staged && Block::group % 64 != 0)
+            run = k / Block::group - first / Block::group;
+        k = k < depth ? k : depth - 1;
+        load_zeros(zeros, address, run, k);
+        if constexpr (Block::scales_sums) {
+            float scales[count];
+            load_scales(scales, address, run, k);
+            kept[0] = kept[1] = 0xffffffff;
+#pragma unroll
+            for (int i = 0; i < count; i++) {
+                const bool is_left_out = scales[i] == 0;
+                const int panel = Block::panels ? i / 2 : 0, at = Block::panels ? i % 2 : i;
+                uint32_t elements = Block::number::kept_of(at);
+                if constexpr (Block::panels)
+                    elements |= Block::number::kept_of(at + 2);
+                masks[i] = is_left_out ? 0 : Block::number::line_mask;
+                const float scale = is_left_out ? unit[i] : scales[i];
+                kept[panel] = is_left_out ? kept[panel] & ~elements : kept[panel];
+                if constexpr (!WEIGHTS::ONE_ZERO)
+                    zeros[i] = is_left_out && !Block::lines ? Block::number::middle
+                               : is_left_out                ? 0
+                                                            : zeros[i];
+                const float inverse = kg_tall_inverse(scale);
+                by[i] = __fmul_rn(unit[i], inverse);
+                unit[i] = scale;
+                if constexpr (WEIGHTS::HAS_OFFSET) {
+                    more[i] = __fmul_rn(offset[i] / Block::number::lowered, inverse);
+                    if constexpr (is_watched)
+                        is_lost |= offset[i] != 0 && fabsf(more[i]) < 0x1p-60f;
+                }
+                if constexpr (is_watched) {
+                    least = fminf(least, fabsf(scale));
+                    greatest = fmaxf(greatest, fabsf(scale));
+                }
+            }
+            load_offsets(scales, address, run, k);
+            if constexpr (Block::number::has_specials)
+                leaves_out = __any_sync(0xffffffff, ~kept[0]);
+        } else {
+            if constexpr (!takes_bits)
+                load_scales(unit, address, run, k);
+            load_offsets(unit, address, run, k);
+        }
+        if constexpr (takes_bits) {
+            uint16_t bits[count];
+            load_halves(bits, address + Block::scales_at + run * Block::columns * 2);
+            set_biases(zeros, bits);
+        } else {
+            set_biases(zeros, unit);
+        }
+    }
+    // `scales`: for numbers that round.
+    template <typename SCALE>
+    KG_METHOD void set_biases(const int (&zeros)[count], const SCALE (&scales)[count])
+    {
+        if constexpr (Block::lines) {
+#pragma unroll
+            for (int i = 0; i < count; i++)
+                biases[i] = kg_scaled_line_bias<number>(zeros[i], scales[i], offset[i]);
+        } else {
+            biases[0] = kg_scaled_bias<number, 0>(zeros[0], scales[0], offset[0]);
+            biases[1] = kg_scaled_bias<number, 1>(zeros[1], scales[1], offset[1]);
+        }
+        if constexpr (!Block::lines && count > 2) {
+            biases[2] = kg_scaled_bias<number, 2>(zeros[2], scales[2], offset[2]);
+            biases[3] = kg_scaled_bias<number, 3>(zeros[3], scales[3], offset[3]);
+        }
+    }
+    // What the sums of column `i` are multiplied by at the end; NaN if they may have underflowed.
+    KG_METHOD float factor(int i) const
+    {
+        if constexpr (is_watched)
+            if (!(greatest <= least * 0x1p40f && greatest < 0x1p125f && least > 0x1p-125f) ||
+                is_lost)
+                return NAN;
+        return unit[i];
+    }
+};
+
+// ---- The consumers ----
+
+// Accumulators 2 and 3 of four are those of the instruction's row that is 8 further.
+template <class Block>
+struct kg_tall_sums {
+    float at[Block::m_tiles][Block::sums];
+    KG_METHOD void clear()
+    {
+#pragma unroll
+        for (int i = 0; i < Block::m_tiles * Block::sums; i++)
+            at[i / Block::sums][i % Block::sums] = 0;
+    }
+    // Keeps uses of the sums of an instruction behind the wait for them.
+    template <int TILE>
+    KG_METHOD void settle()
+    {
+#pragma unroll
+        for (int i = 0; i < Block::sums; i++)
+            asm volatile("" : "+f"(at[TILE][i])::"memory");
+    }
+    KG_METHOD void settle_all()
+    {
+        settle<0>();
+        if constexpr (Block::m_tiles > 1)
+            settle<1>();
+    }
+    KG_METHOD void scale_all(const float (&by)[Block::of_lane])
+    {
+        scale<0>(by);
+        if constexpr (Block::m_tiles > 1)
+            scale<1>(by);
+    }
+    template <int TILE>
+    KG_METHOD void scale(const float (&by)[Block::of_lane])
+    {
+#pragma unroll
+        for (int i = 0; i < Block::sums; i++)
+            at[TILE][i] *= by[TILE * 2 + i / 2 % 2];
+    }
+    // The same, and adds `more` of each column times the sum of each row, which are `rows` on.
+    template <int TILE>
+    KG_METHOD void scale_and_add(const float (&by)[Block::of_lane],
+                                 const float (&more)[Block::of_lane], const float *rows)
+    {
+#pragma unroll
+        for (int i = 0; i < Block::sums; i += 4) {
+            const float2 two =
+                *reinterpret_cast<const float2 *>(rows + i * 2 + threadIdx.x % 4 * 2);
+#pragma unroll
+            for (int j = 0; j < 4; j++) {
+                const int column = TILE * 2 + j / 2;
+                at[TILE][i + j] =
+                    __fmaf_rn(at[TILE][i + j], by[column], more[column] * (j % 2 ? two.y : two.x));
+            }
+        }
+    }
+    KG_METHOD void add(const kg_tall_sums &more)
+    {
+#pragma unroll
+        for (int i = 0; i < Block::m_tiles * Block::sums; i++)
+            at[i / Block::sums][i % Block::sums] += more.at[i / Block::sums][i % Block::sums];
+    }
+    KG_METHOD void store_shared(float4 *to) const
+    {
+#pragma unroll
+        for (int i = 0; i < Block::m_tiles * Block::sums; i += 4) {
+            const float *four = &at[i / Block::sums][i % Block::sums];
+            to[i / 4 * 128] = make_float4(four[0], four[1], four[2], four[3]);
+        }
+    }
+    KG_METHOD void add_shared(const float4 *from)
+    {
+#pragma unroll
+        for (int i = 0; i < Block::m_tiles * Block::sums; i += 4) {
+            float *four = &at[i / Block::sums][i % Block::sums];
+            const float4 more = from[i / 4 * 128];
+            four[0] += more.x, four[1] += more.y, four[2] += more.z, four[3] += more.w;
+        }
+    }
+    // To and from a partial tile, by fours of a consumer's threads.
+    KG_METHOD void store(float4 *to) const
+    {
+#pragma unroll
+        for (int i = 0; i < Block::m_tiles * Block::sums; i += 4)
+            kg_partial_store(&to[i / 4 * 128], &at[i / Block::sums][i % Block::sums]);
+    }
+    KG_METHOD void load(const float4 *from)
+    {
+#pragma unroll
+        for (int i = 0; i < Block::m_tiles * Block::sums; i += 4)
+            kg_partial_load(&at[i / Block::sums][i % Block::sums], &from[i / 4 * 128]);
+    }
+};
+
+// The left operands of a K step, of one or two instructions.
+template <class Block>
+using kg_tall_left = uint32_t[Block::m_tiles][4];
+
+// Where a lane finds its words of weights in a stage: those of K indices 2 * t and 2 * t + 1 of a
+// step; eight indices further they are 1024 bytes further. Chunks of 16 bytes are swizzled.
+template <class Block>
+struct kg_tall_words {
+    static constexpr int count = 4; // of a step
+    const uint32_t halves;          // which of a word are the lane's
+    uint32_t even, odd;
+    KG_METHOD explicit kg_tall_words(int column) // the first of the lane's
+        : halves(column % 8 ? 0x7632 : 0x5410)
+    {
+        const uint32_t line = threadIdx.x % 4 * 2, byte = column * Block::bits / 8;
+        const uint32_t chunk = byte / 16 % 8, word = byte / 4 % 4;
+        const uint32_t box = Block::row_bytes + byte / 128 * Block::box_bytes;
+        even = box + line * 128 + (chunk ^ line) * 16 + word * 4;
+        odd = box + (line + 1) * 128 + (chunk ^ (line + 1)) * 16 + word * 4;
+    }
+    // Those of a step of the stage at `address`.
+    KG_METHOD void load(uint32_t (&to)[count], uint32_t address, int step) const
+    {
+        to[0] = kg_tall_load_shared<4>(address + even + step * 2048);
+        to[1] = kg_tall_load_shared<4>(address + odd + step * 2048);
+        to[2] = kg_tall_load_shared<4>(address + even + step * 2048 + 1024);
+        to[3] = kg_tall_load_shared<4>(address + odd + step * 2048 + 1024);
+    }
+    // Of words that are used no earlier than here; ZERO takes the place of those not kept.
+    template <class WEIGHTS>
+    KG_METHOD void convert(kg_tall_left<Block> &to, uint32_t (&words)[count],
+                           const kg_tall_lane<Block, WEIGHTS> &lane) const
+    {
+        typedef typename Block::number number;
+        constexpr uint32_t zero = WEIGHTS::ZERO;
+        const typename number::bias *biases = lane.biases;
+        const uint32_t kept = lane.kept[0];
+        asm volatile("" : "+r"(words[0]), "+r"(words[1]), "+r"(words[2]), "+r"(words[3]));
+        auto first = number::quad_of(words[0], words[1], halves);
+        auto second = number::quad_of(words[2], words[3], halves);
+        // Of floats, those not kept take long to look at; scales of 0 are rare.
+        if (Block::scales_sums && (!number::has_specials || lane.leaves_out)) {
+            first = number::template leave_out<zero>(first, kept);
+            second = number::template leave_out<zero>(second, kept);
+        }
+        to[0][0] = number::template pair_of<0>(first, biases[0]);
+        to[0][1] = number::template pair_of<1>(first, biases[1]);
+        to[0][2] = number::template pair_of<0>(second, biases[0]);
+        to[0][3] = number::template pair_of<1>(second, biases[1]);
+        to[1][0] = number::template pair_of<2>(first, biases[2]);
+        to[1][1] = number::template pair_of<3>(first, biases[3]);
+        to[1][2] = number::template pair_of<2>(second, biases[2]);
+        to[1][3] = number::template pair_of<3>(second, biases[3]);
+    }
+};
+
+// The same where weights are adjacent along K: for each of the lane's columns the word with K
+// indices 2 * t and 2 * t + 1 of a step, and the one with those eight further. A line in shared
+// memory is a column, and four columns of a lane are 64 lines apart.
+template <class Block>
+struct kg_tall_lines {
+    static constexpr int count = 8; // of a step
+    static constexpr int line = Block::line_bytes, step_bytes = 2 * Block::bits;
+    const uint32_t select; // which elements of a word are the lane's
+    uint32_t place, swizzle;
+    KG_METHOD explicit kg_tall_lines(int column) // the first of the lane's
+        : select(Block::number::line_select(threadIdx.x % 4))
+    {
+        const uint32_t number = column / 4;
+        // Chunks of 16 bytes are swizzled by the bits of the line that say which 128 bytes it is.
+        swizzle = number * line / 128 % (line / 16) * 16;
+        place = Block::row_bytes + number * line + (Block::bits == 8 ? threadIdx.x % 4 / 2 * 4 : 0);
+    }
+    KG_METHOD void load(uint32_t (&to)[count], uint32_t address, int step) const
+    {
+        const uint32_t from =
+            address + place + (step * step_bytes / 16 * 16 ^ swizzle) + step * step_bytes % 16;
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            if constexpr (Block::bits == 4) {
+                asm volatile("ld.shared.v2.u32 {%0, %1}, [%2];"
+                             : "=r"(to[i * 2]), "=r"(to[i * 2 + 1])
+                             : "r"(from + i * 64 * line)
+                             : "memory");
+            } else {
+                to[i * 2] = kg_tall_load_shared<4>(from + i * 64 * line);
+                to[i * 2 + 1] = kg_tall_load_shared<4>(from + i * 64 * line + 8);
+            }
+        }
+    }
+    template <class WEIGHTS>
+    KG_METHOD void convert(kg_tall_left<Block> &to, uint32_t (&words)[count],
+                           const kg_tall_lane<Block, WEIGHTS> &lane) const
+    {
+        typedef typename Block::number number;
+#pragma unroll
+        for (int i = 0; i < count; i++)
+            asm volatile("" : "+r"(words[i]));
+        if constexpr (number::has_specials)
+            if (lane.leaves_out)
+#pragma unroll
+                for (int i = 0; i < count; i++)
+                    words[i] = number::leave_out_of(words[i], lane.masks[i / 2]);
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            const uint32_t mask = Block::scales_sums ? lane.masks[i] : number::line_mask;
+            to[i / 2][i % 2] = number::line_pair(words[i * 2], select, mask, lane.biases[i]);
+            to[i / 2][i % 2 + 2] =
+                number::line_pair(words[i * 2 + 1], select, mask, lane.biases[i]);
+        }
+    }
+};
+
+// The same of packed weights: a lane's words of the consumer's panels, which are operands of its
+// instructions as they are.
+template <class Block>
+struct kg_tall_panels {
+    static constexpr int count = Block::m_tiles; // of a step
+    uint32_t place;
+    KG_METHOD explicit kg_tall_panels(int column) // the first of the lane's
+        : place(Block::row_bytes + column / (16 * count) * 512 * count + threadIdx.x % 32 * 16)
+    {
+    }
+    // Those of all steps of the stage.
+    KG_METHOD void load_stage(uint32_t (&to)[4][count], uint32_t address) const
+    {
+#pragma unroll
+        for (int i = 0; i < count; i++)
+            asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
+                         : "=r"(to[0][i]), "=r"(to[1][i]), "=r"(to[2][i]), "=r"(to[3][i])
+                         : "r"(address + place + i * 512)
+                         : "memory");
+    }
+    template <class WEIGHTS>
+    KG_METHOD void convert(kg_tall_left<Block> &to, uint32_t (&words)[count],
+                           const kg_tall_lane<Block, WEIGHTS> &lane) const
+    {
+        typedef typename Block::number number;
+        constexpr uint32_t zero = WEIGHTS::ZERO;
+#pragma unroll
+        for (int i = 0; i < count; i++) {
+            const typename number::bias &first = lane.biases[i * 2];
+            const typename number::bias &second = lane.biases[i * 2 + 1];
+            asm volatile("" : "+r"(words[i]));
+            uint32_t quad = words[i];
+            if constexpr (Block::scales_sums)
+                quad = number::template leave_out<zero>(quad, lane.kept[i]);
+            to[i][0] = number::template pair_of<0>(quad, first);
+            to[i][1] = number::template pair_of<1>(quad, second);
+            to[i][2] = number::template pair_of<2>(quad, first);
+            to[i][3] = number::template pair_of<3>(quad, second);
+        }
+    }
+};
+
+template <class Block, bool LINES, bool PANELS>
+struct kg_tall_source {
+    typedef kg_tall_words<Block> type;
+};
+template <class Block>
+struct kg_tall_source<Block, true, false> {
+    typedef kg_tall_lines<Block> type;
+};
+template <class Block>
+struct kg_tall_source<Block, false, true> {
+    typedef kg_tall_panels<Block> type;
+};
+
+// ---- Sums of rows ----
+
+// Where weights have offsets: the sums of the rows of a run, by all threads of a consumer. (A
+// product with ones by mma.sync has to wait for the products that are on their way. If consumers
+// shared the work, both would scale their sums at the same time, and nothing would be multiplied
+// meanwhile.)
+template <class Block, bool HAS_OFFSET>
+struct kg_tall_row_sums {
+    const float *latest = nullptr;
+    KG_METHOD kg_tall_row_sums(const kg_tall_shared &, int)
+    {
+    }
+    KG_METHOD void add(uint32_t)
+    {
+    }
+    KG_METHOD void finish(int)
+    {
+    }
+};
+
+// A thread has 16 bytes of each stage's line in shared memory, those of eight K indices, of every
+// 16th row.
+template <class Block>
+struct kg_tall_row_sums<Block, true> {
+    static constexpr int every = 16, mine = (Block::rows + every - 1) / every;
+    static constexpr bool is_long = !Block::has_runs || Block::run >= Block::depth;
+    static constexpr int lanes = is_long ? 8 : Block::run / 8; // that have a run of a row
+    float at[mine];
+    float *places;               // of those of the runs of a stage, or of a run; twice, by turns
+    const float *latest;         // those of the run that ended
+    int number, turn = 0, first; // `number`: of the consumer, of all pairs
+    uint32_t chunk;
+
+    KG_METHOD kg_tall_row_sums(const kg_tall_shared &shared, int number_)
+        : places(shared.row_sums + number_ * 2 * Block::row_sums), latest(places), number(number_),
+          first((int)threadIdx.x % 128 / 8), chunk(threadIdx.x % 8)
+    {
+        clear();
+    }
+    KG_METHOD void clear()
+    {
+#pragma unroll
+        for (int i = 0; i < mine; i++)
+            at[i] = 0;
+    }
+    // Those of the stage at `address`.
+    KG_METHOD void add(uint32_t address)
+    {
+        typedef kg_scaled_halves<typename Block::number::tensor> type;
+#pragma unroll
+        for (int i = 0; i < mine; i++) {
+            const int row = first + i * every;
+            if (row >= Block::rows)
+                break;
+            uint32_t words[4];
+            asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
+                         : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3])
+                         : "r"(address + row * 128 + (chunk ^ row % 8) * 16)
+                         : "memory");
+#pragma unroll
+            for (int word = 0; word < 4; word++)
+                at[i] += type::low(words[word]) + type::high(words[word]);
+        }
+        if constexpr (!is_long)
+            share();
+    }
+    KG_METHOD void share()
+    {
+        turn ^= 1;
+#pragma unroll
+        for (int i = 0; i < mine; i++) {
+            if (first + i * every >= Block::rows)
+                break;
+#pragma unroll
+            for (int lane = 1; lane < lanes; lane *= 2)
+                at[i] += __shfl_xor_sync(0xffffffff, at[i], lane);
+            if (chunk % lanes == 0)
+                places[turn * Block::row_sums + chunk / lanes * Block::rows + first + i * every] =
+                    at[i];
+        }
+        clear();
+    }
+    // Makes those of the run that ends, the `run`-th of its stage, known to the consumer.
+    KG_METHOD void finish(int run)
+    {
+        if constexpr (is_long)
+            share();
+        if (is_long || run == 0)
+            kg_tiles_meet<128>(number + 6);
+        latest = places + turn * Block::row_sums + (is_long ? 0 : run * Block::rows);
+    }
+};
+
+// How a consumer goes through the stages of a piece, some steps at a time.
+template <class Block, class WEIGHTS>
+struct kg_tall_loop {
+    static constexpr int batch = Block::batch, batches = 4 / batch; // of a stage
+    static constexpr int count = Block::unit / 16 / batch, run = Block::run / 16 / batch;
+    // Stages of a unit, and of the units that other pairs take before this one's next.
+    static constexpr int own = Block::unit / Block::depth, others = own * (Block::pairs - 1);
+    // The batch of a unit that a loop begins with.
+    static constexpr int middle = Block::scales_sums ? run / 2 : 0;
+    const kg_tall_shared &shared;
+    kg_tall_place<Block> &at; // of what is read next
+    kg_tall_lane<Block, WEIGHTS> &lane;
+    typedef typename kg_tall_source<Block, Block::lines, Block::panels>::type source;
+    const source places;
+    // Groups of products that are committed in a batch: sums that are scaled are waited for apart.
+    static constexpr int groups = Block::scales_sums ? Block::m_tiles : 1;
+    // Addresses: of the stage that is multiplied and of the one that is read next; of the barriers
+    // that say that the former is free, and the one before it.
+    uint32_t stage, ahead, empty, before = 0;
+    int k, until; // K indices: of the stage that is read next, and where the piece ends
+    // Of the next two batches or, of panels, of a stage.
+    uint32_t words[Block::panels ? 1 : 2][Block::panels ? 4 : batch][source::count];
+    kg_tall_left<Block> left[2][batch];
+    // What sums are multiplied by before the run that begins, and added to.
+    float by[Block::of_lane], more[Block::of_lane];
+    kg_tall_row_sums<Block, WEIGHTS::HAS_OFFSET> &rows;
+
+    KG_METHOD kg_tall_loop(const kg_tall_shared &shared_, kg_tall_place<Block> &at_,
+                           kg_tall_lane<Block, WEIGHTS> &lane_,
+                           kg_tall_row_sums<Block, WEIGHTS::HAS_OFFSET> &rows_,
+                           const kg_tall_piece &piece, int pair)
+        : shared(shared_), at(at_), lane(lane_), rows(rows_), places(lane_.place),
+          k(piece.first * Block::unit), until(piece.until * Block::unit)
+    {
+        pass(pair * own);
+        find_ahead();
+        stage = ahead;
+        empty = at.empty();
+        load(0, stage, 0);
+        load(1, stage, 1);
+        load_stage(stage);
+        lane.look_ahead(k);
+        take(stage, k);
+        convert(0, 0);
+    }
+    // Takes the scales of the run of K index `at_k`, and looks ahead to the pair's next run.
+    KG_METHOD void take(uint32_t address, int at_k)
+    {
+        const int next = at_k + Block::run;
+        lane.take(address, at_k, by, more);
+        lane.look_ahead(next % Block::unit == 0 ? next + others * Block::depth : next);
+    }
+    // Passes stages of other pairs. They are waited for, because a barrier does not tell whether a
+    // stage was filled for the first or for the third time.
+    KG_METHOD void pass(int count)
+    {
+        for (; count > 0; count--, at.next(), k += Block::depth)
+            if (k < until)
+                kg_tiles_wait(at.full, at.odd);
+    }
+    KG_METHOD void find_ahead()
+    {
+        ahead = at.stage;
+        if (k < until)
+            kg_tiles_wait(at.full, at.odd);
+    }
+    KG_METHOD void release()
+    {
+        if (before != 0 && threadIdx.x % 32 == 0)
+            kg_tiles_arrive(before);
+    }
+    // The words of a batch of the stage at `address`; those of panels all at once.
+    KG_METHOD void load(int turn, uint32_t address, int number)
+    {
+        if constexpr (!Block::panels)
+#pragma unroll
+            for (int i = 0; i < batch; i++)
+                places.load(words[turn][i], address, number * batch + i);
+    }
+    KG_METHOD void load_stage(uint32_t address)
+    {
+        if constexpr (Block::panels)
+            places.load_stage(words[0], address);
+    }
+    // Batch `number` of its stage.
+    KG_METHOD void convert(int turn, int number)
+    {
+#pragma unroll
+        for (int i = 0; i < batch; i++)
+            if constexpr (Block::panels)
+                places.convert(left[turn][i], words[0][number * batch + i], lane);
+            else
+                places.convert(left[turn][i], words[turn][i], lane);
+    }
+    template <int TILE>
+    KG_METHOD void scale(kg_tall_sums<Block> &sums)
+    {
+        sums.template settle<TILE>();
+        if constexpr (WEIGHTS::HAS_OFFSET)
+            sums.template scale_and_add<TILE>(by, more, rows.latest);
+        else
+            sums.template scale<TILE>(by);
+    }
+    // `right`: the lower half of the descriptor of the rows.
+    template <int TILE>
+    KG_METHOD void multiply_step(kg_tall_sums<Block> &sums, int turn, int step, uint32_t right)
+    {
+        Block::instruction::multiply(sums.at[TILE], left[turn][step][TILE],
+                                     kg_wgmma_whole(right + step * 32 / 16), 1);
+    }
+    template <int TILE>
+    KG_METHOD void multiply(kg_tall_sums<Block> &sums, int turn, uint32_t right)
+    {
+#pragma unroll
+        for (int step = 0; step < batch; step++)
+            multiply_step<TILE>(sums, turn, step, right);
+        kg_wgmma_commit();
+    }
+    KG_METHOD void multiply_all(kg_tall_sums<Block> &sums, int turn, uint32_t right)
+    {
+#pragma unroll
+        for (int step = 0; step < batch; step++) {
+            multiply_step<0>(sums, turn, step, right);
+            if constexpr (Block::m_tiles > 1)
+                multiply_step<1>(sums, turn, step, right);
+        }
+        kg_wgmma_commit();
+    }
+
+    // Batches FIRST to LAST of a unit, or of the next one where they are beyond `count`. While the
+    // products of a batch are computed, the next one's weights are converted, in registers that the
+    // batch before has read, and those of the batch after it are read: behind the end of the piece,
+    // these are of no use. Between two runs, the sums of either instruction are scaled while the
+    // other one's products are computed; after the LAST_OF_PIECE they are not.
+    template <int FIRST, int LAST, bool LAST_OF_PIECE>
+    KG_METHOD void multiply_batches(kg_tall_sums<Block> &sums)
+    {
+#pragma unroll
+        for (int number = FIRST; number < LAST; number++) {
+            const int of_stage = number % batches, turn = number % 2;
+            const bool is_last = LAST_OF_PIECE && number == LAST - 1;
+            const bool begins = Block::scales_sums && number % run == 0 && number > 0;
+            const bool ends = Block::has_runs && (number + 1) % run == 0 && !is_last;
+            const bool waits_for_all = Block::m_tiles == 1 || (middle == 0 && number == LAST - 1);
+            const uint32_t right = kg_wgmma_tile(stage, 16) + of_stage * batch * 32 / 16;
+            kg_wgmma_begin();
+            if constexpr (groups == 1) {
+                multiply_all(sums, turn, right);
+            } else {
+                multiply<0>(sums, turn, right);
+                if (begins) {
+                    kg_wgmma_wait<1>();
+                    scale<1>(sums);
+                    kg_wgmma_begin();
+                }
+                multiply<1>(sums, turn, right);
+            }
+            if (of_stage == 0)
+                rows.add(stage);
+            const int here = k;
+            if (of_stage == batches - 2) {
+                const bool is_last_of_unit = number / batches % own == own - 1;
+                at.next();
+                k += Block::depth;
+                if (is_last_of_unit)
+                    pass(others);
+                find_ahead();
+            }
+            if (ends && of_stage == batches - 1)
+                take(ahead, k);
+            else if (ends)
+                take(stage, here + (of_stage + 1) * batch * 16);
+            load(turn, of_stage + 2 < batches ? stage : ahead, (of_stage + 2) % batches);
+            kg_wgmma_wait<groups>();
+            if (of_stage == 0)
+                release();
+            convert(1 - turn, (of_stage + 1) % batches);
+            if (of_stage == batches - 2)
+                load_stage(ahead);
+            if (ends)
+                rows.finish(of_stage * batch * 16 / Block::run);
+            if (Block::scales_sums && ends && waits_for_all) {
+                kg_wgmma_wait<0>();
+                scale<0>(sums);
+                if constexpr (Block::m_tiles > 1)
+                    scale<1>(sums);
+            } else if (Block::scales_sums && ends) {
+                kg_wgmma_wait<1>();
+                scale<0>(sums);
+            }
+            if (of_stage == batches - 1) {
+                before = empty;
+                empty = at.empty();
+                stage = ahead;
+            }
+        }
+    }
+    // All units. Where a run ends within what a loop repeats, compilers see that only one of the
+    // products is waited for; otherwise they would serialise all.
+    KG_METHOD void multiply_units(kg_tall_sums<Block> &sums, int units)
+    {
+        multiply_batches<0, middle, false>(sums);
+#pragma unroll 1
+        for (; units > Block::scales_sums; units--)
+            multiply_batches<middle, middle + count, false>(sums);
+        if constexpr (Block::scales_sums)
+            multiply_batches<middle, count, true>(sums);
+    }
+};
+
+// The sums of a pair's units of a piece, whose stages begin at `at`.
+template <class Block, class WEIGHTS>
+KG_INLINE void kg_tall_consume(kg_tall_sums<Block> &sums, kg_tall_lane<Block, WEIGHTS> &lane,
+                               kg_tall_row_sums<Block, WEIGHTS::HAS_OFFSET> &rows,
+                               kg_tall_place<Block> at, const kg_tall_shared &shared,
+                               const kg_tall_piece &piece, int pair)
+{
+    const int units = piece.until - piece.first - pair;
+    sums.clear();
+    if (units <= 0)
+        return;
+    kg_tall_loop<Block, WEIGHTS> loop(shared, at, lane, rows, piece, pair);
+    sums.settle_all();
+    loop.multiply_units(sums, (units + Block::pairs - 1) / Block::pairs);
+    rows.finish(Block::depth / Block::run - 1);
+    kg_wgmma_wait<0>();
+    sums.settle_all();
+    loop.release();
+    if constexpr (Block::rounds)
+        return;
+    float factors[Block::of_lane];
+#pragma unroll
+    for (int i = 0; i < Block::of_lane; i++)
+        factors[i] = lane.factor(i);
+    sums.scale_all(factors);
+#pragma unroll
+    for (int i = 0; i < Block::of_lane; i++)
+        factors[i] = Block::number::lowered;
+    if constexpr (Block::number::lowered != 1)
+        sums.scale_all(factors);
+    if constexpr (WEIGHTS::HAS_OFFSET) {
+#pragma unroll
+        for (int i = 0; i < Block::of_lane; i++)
+            factors[i] = 1;
+        sums.template scale_and_add<0>(factors, lane.offset, rows.latest);
+        if constexpr (Block::m_tiles > 1)
+            sums.template scale_and_add<1>(factors, lane.offset, rows.latest);
+    }
+}
