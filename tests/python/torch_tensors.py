@@ -6,12 +6,13 @@ import os
 import subprocess
 import sys
 import unittest
+from unittest import mock
 
 from package_test import main, need
 
 torch = need("torch")
 import kernelgen
-from kernelgen import operators
+from kernelgen import arrays, operators
 
 DEVICE = os.environ.get("KG_TORCH_DEVICE", "cpu")
 on_gpu = unittest.skipUnless(DEVICE == "cuda", "needs a GPU")
@@ -124,6 +125,16 @@ class Results(unittest.TestCase):
 
     @unittest.skipIf(operators.CallsInC is None or not hasattr(torch.Tensor, "__dlpack_c_exchange_api__"),
                      "no short way here")
+    def test_outputs_are_made_where_the_inputs_are(self):
+        home = arrays.loaded("torch")
+        function, arguments, keywords = home.maker((3, 5), "bf16", "host")
+        made = function(*arguments, **keywords)
+        self.assertEqual((made.shape, made.stride(), made.dtype, made.device.type), ((3, 5), (5, 1), torch.bfloat16, "cpu"))
+        for devices, is_told in ((1, False), (2, True), (0, True)):
+            with mock.patch.object(torch.cuda, "device_count", lambda: devices):
+                _, _, keywords = home.maker((3, 5), "f32", "cuda:0")
+                self.assertEqual("device" in keywords, is_told)
+
     def test_second_call_is_short(self):
         op = kernelgen.op(RELU)
         self.assertIsNone(op._run((draw(5),), {}))
