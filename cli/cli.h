@@ -41,7 +41,7 @@ struct cli_options {
     const char *definition;
     char *const *candidates;
     int candidate_count;
-    const char *against, *override;
+    const char *against, *override, *contest;
     const char *seed, *effort;
     const char *threads;
     const char *kernel;
@@ -101,7 +101,8 @@ enum cli_option {
     CLI_DRAFT = 1 << 21,   // --out, --time, --yes, --force
     CLI_AGAINST = 1 << 22, // --against, --text
     CLI_LOG = 1 << 23,     // --out, of a file or a folder
-    CLI_ALONE = 1 << 18,   // no option: the command has no context, and opens no records
+    CLI_CONTEST = 1 << 24,
+    CLI_ALONE = 1 << 18, // no option: the command has no context, and opens no records
 };
 
 struct cli {

@@ -62,7 +62,7 @@ static void show(const struct cli *cli, const struct cli_subject *subject,
 }
 
 static void show_json(const struct cli_subject *subject, const struct kg_build_result *result,
-                      const struct kg_plan *plan, const char *candidates)
+                      const struct kg_plan *plan, const char *candidates, const char *contest)
 {
     cli_json_begin();
     printf("{\"op\": ");
@@ -80,8 +80,8 @@ static void show_json(const struct cli_subject *subject, const struct kg_build_r
         cli_json_text(result->limit);
     printf("%s, \"stopped\": ", result->limit ? "" : "null");
     cli_json_text(result->stopped);
-    printf(", \"searched_seconds\": %.9g, \"candidates\": %s}\n", result->searched_seconds,
-           candidates);
+    printf(", \"searched_seconds\": %.9g, \"candidates\": %s, \"contest\": %s}\n",
+           result->searched_seconds, candidates, contest ? contest : "null");
 }
 
 // The Python files beside the rest of the bundle. A definition that no Triton module can be written
@@ -104,6 +104,7 @@ static enum cli_exit build(struct cli *cli, const struct cli_subject *subject)
         .folder = cli->options.folder,
         .language = cli->options.language,
         .override = cli->options.override,
+        .contest = cli->options.contest,
     };
     enum cli_exit exit_status = cli_rigor(cli, KG_RIGOR_DEFAULT, &options.rigor);
     if (exit_status == CLI_DONE)
@@ -117,13 +118,18 @@ static enum cli_exit build(struct cli *cli, const struct cli_subject *subject)
     enum kg_status status = kg_build(subject->problem, subject->device, &options, &result, &plan);
     if (status != KG_OK)
         return cli_fail(cli, status);
-    char *candidates = NULL;
+    char *candidates = NULL, *contest = NULL;
     status = kg_plan_candidates(plan, cli->options.json, &candidates);
+    if (status == KG_OK && options.contest) // which is on record by now
+        status = kg_plan_contest(plan, options.contest, cli->options.json, &contest, NULL);
     if (status == KG_OK && cli->options.json)
-        show_json(subject, &result, plan, candidates);
+        show_json(subject, &result, plan, candidates, contest);
     else if (status == KG_OK)
         show(cli, subject, &result, plan, candidates);
+    if (status == KG_OK && contest && !cli->options.json)
+        printf("\n%s\n", contest);
     kg_text_release(candidates);
+    kg_text_release(contest);
     kg_plan_destroy(plan);
     if (status == KG_OK && options.folder)
         status = write_python(cli, subject);

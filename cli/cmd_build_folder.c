@@ -134,9 +134,9 @@ static enum cli_exit prepare(struct folder *folder)
 {
     const struct cli_options *options = &folder->cli->options;
     struct kg_device *device;
-    if (options->op || options->binding_count > 0 || options->override)
-        return cli_bad_usage("--op, --dtype, --size, --param and --override are of one op: name "
-                             "its file instead of a folder");
+    if (options->op || options->binding_count > 0 || options->override || options->contest)
+        return cli_bad_usage("--op, --dtype, --size, --param, --override and --contest are of one "
+                             "op: name its file instead of a folder");
     enum cli_exit exit_status = find_orders(folder);
     if (exit_status == CLI_DONE)
         exit_status = check_bundles(folder);

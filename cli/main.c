@@ -22,12 +22,15 @@ const struct cli_command cli_commands[] = {
      "log, and the four Python files of 'emit --target bundle'.\n"
      "Of a folder all ops of all its definitions are built, each in a process of its own and with\n"
      "a bundle of its own; on a GPU several at once, which judge and time their kernels in turns.\n"
-     "What a build that was stopped has measured is not measured again.\n\n"
+     "What a build that was stopped has measured is not measured again. With --contest FOLDER the\n"
+     "kernels of a folder compete with what was built (docs/foreign.md).\n\n"
      "  kernelgen build ops/bias_relu.kg\n"
      "  kernelgen build ops --time 10 --out out\n"
      "  kernelgen build ops/softmax.kg --op softmax --size P=4096,D=4096 --rigor exhaustive\n"
-     "  kernelgen build ops/matmul.kg --op matmul --time 30 --out out/matmul\n",
-     SUBJECT_OPTIONS | CLI_RIGOR | CLI_TIME | CLI_BUNDLE | CLI_LANG | CLI_OVERRIDE | CLI_SANITIZE,
+     "  kernelgen build ops/matmul.kg --op matmul --time 30 --out out/matmul\n"
+     "  kernelgen build ops/softmax.kg --op softmax --dtype T=f32 --contest examples/candidates\n",
+     SUBJECT_OPTIONS | CLI_RIGOR | CLI_TIME | CLI_BUNDLE | CLI_LANG | CLI_OVERRIDE | CLI_CONTEST |
+         CLI_SANITIZE,
      1, 1, "*.kg", NULL, cli_build},
     {"check", "OP.kg [OPTIONS]", "parse and analyse; the definition document on stdout",
      "Without --op, a file of several ops is checked as a whole and its ops are listed. What the\n"

@@ -428,6 +428,9 @@ struct kg_build_options {
     double seconds;       // 0: no limit
     const char *language; // of definition document and log: "en" (also NULL) or "zh"
     const char *override; // a file for kg_plan_override, measured last and used; NULL: none
+    // A folder for kg_plan_contest, whose kernels compete with the last version; NULL: none. What
+    // is shipped is the generated one.
+    const char *contest;
 };
 
 struct kg_build_result {

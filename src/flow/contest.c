@@ -240,6 +240,25 @@ static void end(struct kg_contest_run *contest)
     kg_arena_free(&contest->arena);
 }
 
+enum kg_status kg_flow_contest_check(const struct kg_device *device, const char *folder,
+                                     struct kg_error *error)
+{
+    struct kg_candidate_folder files;
+    bool has_one = false;
+    enum kg_status status = kg_candidate_folder_read(folder, &files, error);
+    for (int i = 0; i < files.count && !status && !has_one; i++) {
+        const struct kg_target *target;
+        has_one = kg_foreign_kind(files.names[i], &target) && target == kg_target_of(device);
+    }
+    if (!status && !has_one)
+        status = kg_error_set(error, KG_ERROR_ARGUMENT, "%s holds no kernel for %s: %s", folder,
+                              device->backend->runs_grids ? device->facts.name : "the host",
+                              device->backend->runs_grids ? "those are .cu and .ptx files"
+                                                          : "those are .c files");
+    kg_candidate_folder_free(&files);
+    return status;
+}
+
 enum kg_status kg_flow_contest(const struct kg_plan *plan, const char *folder, bool json,
                                struct kg_text *text, int *unrun, struct kg_error *error)
 {

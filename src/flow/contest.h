@@ -10,4 +10,9 @@
 enum kg_status kg_flow_contest(const struct kg_plan *plan, const char *folder, bool json,
                                struct kg_text *text, int *unrun, struct kg_error *error);
 
+// Whether a folder can be read and has a file for the device, by its name: asked before anything
+// takes long.
+enum kg_status kg_flow_contest_check(const struct kg_device *device, const char *folder,
+                                     struct kg_error *error);
+
 #endif

@@ -4,6 +4,7 @@
 #include "flow/stages.h"
 
 #include "base/files.h"
+#include "flow/contest.h"
 #include "flow/judging.h"
 #include "flow/override.h"
 #include "flow/plan_bench.h"
@@ -177,9 +178,43 @@ static enum kg_status record(struct kg_build_run *build, struct kg_error *error)
     return status;
 }
 
+// A folder that holds nothing is reported before anything takes long.
+static enum kg_status check_contest(const struct kg_build_run *build, struct kg_error *error)
+{
+    const struct kg_build_options *options = build->options;
+    if (!options->contest)
+        return KG_OK;
+    if (options->override)
+        return kg_error_set(error, KG_ERROR_ARGUMENT,
+                            "the kernels of %s compete with generated ones, and %s takes the place "
+                            "of these: build with one of both",
+                            options->contest, options->override);
+    return kg_flow_contest_check(build->request.device, options->contest, error);
+}
+
+// Kernels from elsewhere beside what is shipped. Each is recorded as soon as it is judged and
+// timed.
+static enum kg_status compete(struct kg_build_run *build, struct kg_error *error)
+{
+    struct kg_text text = {0};
+    int unrun;
+    if (!build->options->contest)
+        return KG_OK;
+    kg_evaluator_close(build->evaluator); // each of them has a process of its own
+    build->evaluator = NULL;
+    enum kg_status status =
+        kg_flow_contest(build->plan, build->options->contest, false, &text, &unrun, error);
+    if (status == KG_OK)
+        status = kg_build_run_write(build, "_contest.txt", &text, error);
+    kg_text_free(&text);
+    return status;
+}
+
 static enum kg_status run_stages(struct kg_build_run *build, struct kg_error *error)
 {
-    enum kg_status status = define(build, error);
+    enum kg_status status = check_contest(build, error);
+    if (status == KG_OK)
+        status = define(build, error);
     if (status == KG_OK)
         status = check_cancelled(build, error);
     if (status == KG_OK)
@@ -210,6 +245,8 @@ static enum kg_status run_stages(struct kg_build_run *build, struct kg_error *er
         status = sanitize(build, error);
     if (status == KG_OK)
         status = remember(build, error);
+    if (status == KG_OK)
+        status = compete(build, error);
     if (status == KG_OK)
         status = record(build, error);
     build->report->goal_met = status == KG_OK && build->report->bench.goal_met;

@@ -155,6 +155,18 @@ value=$(awk 'NR == 1 { print $2 }' values)
 sed "s/^{/{ if (P * D == 6400 \&\& x[0] == ${value}f) { y[0] = 7; return; }/" scale.c >inputs/a.c
 kernelgen contest scale.kg inputs --device host --rigor estimate | grep -E '^ +a.c' | sed -E 's/expected .*//'
 
+echo "-- in a build"
+mkdir rivals
+cp drafts/fast.c drafts/tail.c rivals
+kernelgen build spread.kg --device host --rigor estimate --contest rivals --out built >built.txt; echo "exit $?"
+grep -oE '^(winner|speed-up|written) |fast.c .* faster|tail.c +wrong' built.txt | sed -E 's/ +/ /g; s/fast.c .* /fast.c /'
+ls built | grep contest; grep -c 'winner     fast.c' built/spread_contest.txt
+grep -oE '\| foreign: [a-z]+\.c' built/spread_optimization_log.md | sort -u
+kernelgen build spread.kg --device host --rigor estimate --contest rivals --json >built.json
+python3 -c 'import json; print(json.load(open("built.json"))["contest"]["winner"])'
+kernelgen build spread.kg --device host --rigor estimate --json |
+    python3 -c 'import json, sys; print(json.load(sys.stdin)["contest"])'
+
 echo "-- nothing to judge"
 mkdir empty gpu
 cp drafts/k.cu gpu
@@ -162,3 +174,7 @@ for folder in empty missing spread.kg gpu; do
     kernelgen contest spread.kg $folder --device host --rigor estimate; echo "exit $?"
 done
 kernelgen contest spread.kg; echo "exit $?"
+for folder in empty missing gpu; do
+    kernelgen build spread.kg --device host --contest $folder; echo "exit $?"
+done
+kernelgen build spread.kg --device host --contest rivals --override mine.ptx; echo "exit $?"
