@@ -47,8 +47,8 @@ static bool fits_device(struct kg_contest_run *contest, struct kg_contestant *co
         kg_text_format(&text, "it is %s, and the device is %s", what,
                        device->backend->runs_grids ? device->facts.name : "the host");
     else
-        kg_text_add(&text, "Python runs Triton kernels, and this program does not start it: the "
-                           "tests of a bundle judge them (kernelgen emit, target bundle)");
+        kg_text_add(&text, "Python runs Triton kernels, and this program does not start it: "
+                           "kernelgen.triton.write_candidate makes a .ptx file of one");
     skip(contest, contestant, kg_text_string(&text));
     kg_text_free(&text);
     return false;

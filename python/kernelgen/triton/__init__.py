@@ -7,8 +7,9 @@ Importing this package needs neither Triton nor a GPU.
 """
 
 from .autotuning import autotune
+from .contest_files import write_candidate
 from .inspecting import explain, facts
 from .config_judges import Candidate
 from .pruning import Outcome, prune
 
-__all__ = ["Candidate", "Outcome", "autotune", "explain", "facts", "prune"]
+__all__ = ["Candidate", "Outcome", "autotune", "explain", "facts", "prune", "write_candidate"]
