@@ -323,6 +323,19 @@ static void check_rule(const char *op, const char *sizes, const struct kg_family
     unmake(&made);
 }
 
+// What the form's rule launches.
+static struct kg_grids ruled(const char *op, const char *sizes)
+{
+    struct made made = make_strided(definitions, op, sizes, NULL);
+    const struct kg_match *match = match_all(&made);
+    struct kg_config config;
+    struct kg_grids grids = {0};
+    family->guess(match, &config);
+    family->grids(match, &config, &grids);
+    unmake(&made);
+    return grids;
+}
+
 static void what_the_rule_takes(void)
 {
     static const char *const ops[] = {"column", "runs", "signs"};
@@ -359,15 +372,15 @@ static void what_the_rule_takes(void)
                                         "M=9 N=1000 K=4096 T=f16", "M=2 N=808 K=30000 T=f16"};
     family = &kg_cuda_contract_scaled;
     for (int i = 0; i < 4; i++) {
-        struct made made = make_strided(definitions, "signs", sizes[i], NULL);
-        const struct kg_match *match = match_all(&made);
-        struct kg_config config;
-        struct kg_grids grids = {0};
-        family->guess(match, &config);
-        family->grids(match, &config, &grids);
+        struct kg_grids grids = ruled("signs", sizes[i]);
         CHECK(grids.grids[0].blocks[0] > 0 && grids.grids[1].blocks[0] == 0);
-        unmake(&made);
     }
+    // Tiles are buffered where blocks have many short ones, and TMA can store them: a sixth map.
+    family = &kg_cuda_contract_scaled_wgmma;
+    CHECK(ruled("rounded_panels", "M=4096 N=16384 K=640 T=f16").map_count == 6);
+    CHECK(ruled("runs", "M=4096 N=16384 K=640 T=bf16").map_count == 6);
+    CHECK(ruled("rounded_panels", "M=4096 N=16388 K=640 T=f16").map_count == 5);
+    CHECK(ruled("rounded_panels", "M=256 N=4096 K=4096 T=f16").map_count == 5);
 }
 
 // ---- Compiled code ----
