@@ -106,6 +106,10 @@ static enum cli_exit build(struct cli *cli, const struct cli_subject *subject)
         .override = cli->options.override,
         .contest = cli->options.contest,
     };
+    if (options.contest && options.override)
+        return cli_bad_usage(
+            "--contest is for rivals of the generated kernel, and --override takes "
+            "its place: give one of them");
     enum cli_exit exit_status = cli_rigor(cli, KG_RIGOR_DEFAULT, &options.rigor);
     if (exit_status == CLI_DONE)
         exit_status = cli_seconds(cli, &options.seconds);

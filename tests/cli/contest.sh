@@ -158,6 +158,7 @@ kernelgen contest scale.kg inputs --device host --rigor estimate | grep -E '^ +a
 echo "-- in a build"
 mkdir rivals
 cp drafts/fast.c drafts/tail.c rivals
+export KERNELGEN_HOME=$PWD/apart # where no contest was before
 kernelgen build spread.kg --device host --rigor estimate --contest rivals --out built >built.txt; echo "exit $?"
 grep -oE '^(winner|speed-up|written) |fast.c .* faster|tail.c +wrong' built.txt | sed -E 's/ +/ /g; s/fast.c .* /fast.c /'
 ls built | grep contest; grep -c 'winner     fast.c' built/spread_contest.txt

@@ -108,7 +108,7 @@ struct kg_cuda_contract_parameter {
 struct kg_cuda_contract_form {
     struct kg_cuda_contract_config defaults;
     struct kg_cuda_contract_parameter parameters[KG_MAX_PARAMETERS]; // up to a NULL name
-    const char *skeletons[16];                                       // below kernels/, up to NULL
+    const char *skeletons[20];                                       // below kernels/, up to NULL
     // Whether the form has instructions for these operands on this device; if not, says why. NULL:
     // it takes any.
     bool (*takes)(const struct kg_cuda_contract_plan *plan, struct kg_text *reason);
