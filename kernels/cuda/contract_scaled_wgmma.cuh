@@ -243,25 +243,23 @@ KG_INLINE void kg_tall_finish_buffered(const JOB &job, const kg_tall_sums<Block>
                                        int consumer, char *buffer, const kg_tensor_map *out)
 {
     constexpr int columns = Block::columns / Block::consumers;
-    const bool issues = kg_warp_number() % 4 == 0 && kg_is_elected();
     const int there = kg_tall_rows_there<Block>(job, task.row + threadIdx.x % 4 * 2);
     buffer += consumer * (Block::buffer_bytes / Block::consumers);
-    if (issues)
-        kg_tiles_stored<0>(); // of the tile before
-    if (!kg_tiles_agree<128>(consumer + 2, kg_tall_is_finite<Block>(sums, there))) {
+    kg_tiles_stored<0>(); // of the tile before, by the thread that issued it
+    const bool is_finite = kg_tiles_agree<128>(consumer + 2, kg_tall_is_finite<Block>(sums, there));
+    if (!__all_sync(0xffffffff, is_finite)) {
         kg_tall_finish_all_again<Block>(job, sums, task, column);
         return;
     }
     kg_tall_fill<Block>(job, sums, task, column, place, buffer);
     kg_tiles_written();
     kg_tiles_meet<128>(consumer + 2);
-    if (!issues)
-        return;
+    const bool issues = kg_warp_number() % 4 == 0 && kg_is_elected();
 #pragma unroll
     for (int box = 0; box < columns / 64; box++)
-        kg_tiles_store(out, buffer + box * (Block::rows * 128),
-                       (int)task.column + consumer * columns + box * 64, (int)task.row,
-                       (int)task.item);
+        kg_tiles_store_where(issues, out, buffer + box * (Block::rows * 128),
+                             (int)task.column + consumer * columns + box * 64, (int)task.row,
+                             (int)task.item);
 }
 
 // ---- The kernel ----
@@ -306,7 +304,7 @@ KG_INLINE void kg_tall_consumer(const JOB &job, const WEIGHTS &weights,
         else
             kg_tall_finish<Block>(job, total, piece.task, lane.column);
     }
-    if (Block::buffered && kg_warp_number() % 4 == 0 && kg_is_elected())
+    if constexpr (Block::buffered)
         kg_tiles_stored<0>();
 }
 

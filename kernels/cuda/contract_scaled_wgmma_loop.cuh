@@ -27,11 +27,14 @@ struct kg_tall_sums {
         if constexpr (Block::m_tiles > 1)
             settle<1>();
     }
+    // All of them at the end, in their registers: compilers would take others, and spill these.
     KG_METHOD void scale_all(const float (&by)[Block::of_lane])
     {
-        scale<0>(by);
-        if constexpr (Block::m_tiles > 1)
-            scale<1>(by);
+#pragma unroll
+        for (int i = 0; i < Block::m_tiles * Block::sums; i++)
+            asm volatile("mul.rn.f32 %0, %0, %1;"
+                         : "+f"(at[i / Block::sums][i % Block::sums])
+                         : "f"(by[i / Block::sums * 2 + i % Block::sums / 2 % 2]));
     }
     template <int TILE>
     KG_METHOD void scale(const float (&by)[Block::of_lane])

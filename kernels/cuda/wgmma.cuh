@@ -96,6 +96,22 @@ KG_INLINE void kg_tiles_store(const kg_tensor_map *map, const void *from, int x,
                  : "memory");
 }
 
+// The same where `issues`, without a branch: behind one, compilers no longer know that the threads
+// of a warp are together, and what is the same for all of them goes through registers of each.
+KG_INLINE void kg_tiles_store_where(bool issues, const kg_tensor_map *map, const void *from, int x,
+                                    int y, int z)
+{
+    asm volatile("{\n"
+                 ".reg .pred issues;\n"
+                 "setp.ne.u32 issues, %5, 0;\n"
+                 "@issues cp.async.bulk.tensor.3d.global.shared::cta.tile.bulk_group"
+                 " [%0, {%2, %3, %4}], [%1];\n"
+                 "@issues cp.async.bulk.commit_group;\n"
+                 "}" ::"l"(map),
+                 "r"(kg_shared_address(from)), "r"(x), "r"(y), "r"(z), "r"((uint32_t)issues)
+                 : "memory");
+}
+
 KG_INLINE void kg_tiles_expect_map(const kg_tensor_map *map)
 {
     asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");

@@ -434,7 +434,7 @@ static const struct {
     {"panel_offset", "M=512 N=4096 K=4096 T=bf16", "tile_m=256 tile_n=128 stages=5", 170},
     {"rounded_panels", "M=512 N=4096 K=4096 T=bf16", "tile_m=256 tile_n=128 stages=6", 35},
     {"rounded_panels", "M=512 N=4096 K=4096 T=bf16", "tile_m=256 tile_n=128 stages=4 buffered=1",
-     40},
+     35},
     {"panel_signs", "M=512 N=4096 K=4096 T=f16", "tile_m=192 tile_n=128 stages=5 buffered=1", 50},
     {"panels", "M=512 N=4096 K=4096 T=bf16", "tile_m=128 tile_n=256 stages=5 buffered=1", 40},
     {"rounded_panels", "M=512 N=4096 K=4096 T=f16", "tile_m=256 tile_n=128 stages=6", 35},

@@ -162,7 +162,7 @@ bool kg_cuda_tall_sizes_fit(const struct kg_cuda_contract_plan *plan)
 }
 
 // Rows of a tile whose accumulators leave room in the registers for zero points that are loaded a
-// run ahead or, with one instruction, for scaled sums, of f16 or at the end.
+// run ahead or, with one instruction, for scaled sums of f16.
 static int most_rows(const struct kg_cuda_contract_plan *plan)
 {
     enum { MOST = 144, BESIDE_ZEROS = 120, OF_INSTRUCTION = 256, SCALED = 192 };
@@ -173,7 +173,7 @@ static int most_rows(const struct kg_cuda_contract_plan *plan)
     if (plan->config.tile_n == KG_TALL_COLUMNS)
         return beside_zeros ? BESIDE_ZEROS : MOST;
     bool scales_sums =
-        !kg_cuda_scaled_rounds(plan) && (!has_runs || kg_cuda_scaled_dtype(plan) == KG_F16);
+        has_runs && !kg_cuda_scaled_rounds(plan) && kg_cuda_scaled_dtype(plan) == KG_F16;
     return beside_zeros || scales_sums ? SCALED : OF_INSTRUCTION;
 }
 

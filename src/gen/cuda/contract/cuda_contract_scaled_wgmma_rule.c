@@ -15,7 +15,7 @@ static int64_t least_of(int64_t a, int64_t b)
 
 // ---- Expected time ----
 
-// Fitted on an H200 with cold caches, 2026-11-29, to 661 configs of 60 problems, most of them with
+// Fitted on an H200 with cold caches, 2026-11-30, to 612 configs of 59 problems, most of them with
 // weights in panels and more than 32 rows: 8 % root mean square error of those near the fastest.
 // What few rows depend on (launch, bandwidth, overlap, the least time of a unit) is from an H100,
 // 578 configs of 44 problems. Seconds for 128 K indices of a tile of 256 columns, and what comes
@@ -39,9 +39,9 @@ static const struct {
     double pack, packed;   // of packing: fixed, and share of the bandwidth
     double words, copying; // factors of memory and of work where words of weights are copied
     double clock;          // at which this was measured
-} measured = {4.6e-6,  0.59,     0.115e-6, 0.45e-9, 0.3e-6,  7.36e-9, 0.077e-6, 0.64e-9,
-              2.5e-9,  0.407e-6, 0.041e-6, 1.1,     0.52e-6, 19.8e9,  46.4e9,   0.51e-6,
-              2.57e-6, 86.8e9,   0.05,     3e-6,    0.6,     1.3,     1.14,     1.98e9};
+} measured = {4.6e-6,  0.59,     0.136e-6, 0.154e-9, 0.243e-6, 7.52e-9, 0.058e-6, 0.94e-9,
+              2.5e-9,  0.386e-6, 0.035e-6, 1.11,     0.52e-6,  27.9e9,  120e9,    1.34e-6,
+              2.36e-6, 85.8e9,   0.05,     3e-6,     0.6,      1.3,     1.14,     1.98e9};
 
 enum { UNIT = 128 }; // K indices
 
