@@ -2,9 +2,9 @@
 """How many configs must be measured until one within 2 % of the best is among them?
 
     ablation.py KERNELGEN OPS_FOLDER [--quick] [--each N] [--home FOLDER] [--svg FILE.svg] [--json FILE]
-                [--seconds N]
+                [--seconds N] [--device NAME]
 
-Leaves one op out at a time. First every op is measured exhaustively, on the host, into the records of one
+Leaves one op out at a time. First every op is measured exhaustively, on the device, into the records of one
 home. Then, for each op, bench_order walks through its configs in four orders, with the times on record
 instead of new measurements, and patterns from the lessons of all ops but this one:
 
@@ -15,7 +15,8 @@ instead of new measurements, and patterns from the lessons of all ops but this o
 
 --quick takes a few ops, --each N every N-th of all shipped ones whose rule's choice is one kernel, at sizes
 that take milliseconds. --home keeps the records, so that a run goes on where another one ended. --seconds
-limits the measuring of one op. bench_order is looked for beside KERNELGEN.
+limits the measuring of one op. On a GPU ops are grown to what takes tens of microseconds. bench_order is looked for
+beside KERNELGEN.
 """
 
 import argparse
@@ -47,40 +48,46 @@ SUBJECTS = [
     ("matmul.kg", "linear_relu", "M=192,N=256,K=256"), ("matmul.kg", "matmul_tn", "M=256,N=192,K=256"),
 ]
 QUICK = ("softmax", "log_softmax", "logsumexp", "rms_norm", "layer_norm")
+GPU_ROWS, GPU_PRODUCT = 4, 8  # times the sizes of a CPU
 ORDERS = ("random", "model", "patterns", "patterns+model")
 
 
-def listed_cases(ops, quick):
+def listed_cases(ops, quick, on_gpu):
     for file, op, sizes in SUBJECTS:
         if not quick or op in QUICK:
-            words = (word.split("=") for word in sizes.split(","))
-            yield plan_cases.Case(f"{ops}/{file}", op, "f32", {name: int(size) for name, size in words})
+            sizes = {name: int(size) for name, size in (word.split("=") for word in sizes.split(","))}
+            is_product = "K" in sizes
+            if on_gpu and is_product:
+                sizes = {name: size * GPU_PRODUCT for name, size in sizes.items()}
+            elif on_gpu:
+                sizes[next(iter(sizes))] *= GPU_ROWS
+            yield plan_cases.Case(f"{ops}/{file}", op, "f16" if on_gpu and is_product else "f32", sizes)
 
 
 def shipped_cases(program, walker, ops, each):
     """Every `each`-th shipped op of one kernel."""
     with tempfile.TemporaryDirectory() as home:
         cases = [case for case in plan_cases.shipped_cases(program, ops, narrow="")
-                 if "several kernels" not in ask(walker, case, home).stderr]
+                 if "several kernels" not in ask(walker, case, home, "host").stderr]
     return cases[::each]
 
 
-def measure(program, case, home, seconds):
-    command = [program, "profile", *case.options(), "--device", "host", "--time", str(seconds), "--json",
+def measure(program, case, home, seconds, device):
+    command = [program, "profile", *case.options(), "--device", device, "--time", str(seconds), "--json",
                "--out", os.devnull]
     done = subprocess.run(command, env={**os.environ, "KERNELGEN_HOME": home}, capture_output=True, text=True)
     if done.returncode:
         print(f"{case.op}: left out: {done.stderr.strip()[:200]}", file=sys.stderr)
 
 
-def ask(walker, case, home):
-    return subprocess.run([walker, home, case.path, case.op, f"T={case.dtype}", case.words()],
+def ask(walker, case, home, device):
+    return subprocess.run([walker, home, case.path, case.op, f"T={case.dtype}", case.words(), device],
                           capture_output=True, text=True)
 
 
-def walk(walker, case, home):
+def walk(walker, case, home, device):
     """What bench_order says of one op; None where there are too few configs to tell orders apart."""
-    done = ask(walker, case, home)
+    done = ask(walker, case, home, device)
     if done.returncode:
         print(f"{case.op}: left out: {done.stderr.strip()[:200]}", file=sys.stderr)
         return None
@@ -92,12 +99,12 @@ def geometric(values):
 
 
 def print_table(rows):
-    print(f"{'op':<16} {'class':<10} {'configs':>7} {'good':>5} " + " ".join(f"{o:>14}" for o in ORDERS))
+    print(f"{'op':<16} {'class':<10} {'space':>7} {'configs':>7} {'good':>5} " + " ".join(f"{o:>14}" for o in ORDERS))
     for row in rows:
-        print(f"{row['op']:<16} {row['class']:<10} {row['configs']:>7} {row['good']:>5} " +
+        print(f"{row['op']:<16} {row['class']:<10} {row['space']:>7} {row['configs']:>7} {row['good']:>5} " +
               " ".join(f"{row[o]:>14.1f}" for o in ORDERS))
-    print(f"{'geometric mean':<41} " + " ".join(f"{geometric([r[o] for r in rows]):>14.2f}" for o in ORDERS))
-    print(f"{'sum':<41} " + " ".join(f"{sum(r[o] for r in rows):>14.1f}" for o in ORDERS))
+    print(f"{'geometric mean':<49} " + " ".join(f"{geometric([r[o] for r in rows]):>14.2f}" for o in ORDERS))
+    print(f"{'sum':<49} " + " ".join(f"{sum(r[o] for r in rows):>14.1f}" for o in ORDERS))
     both = geometric([r["patterns+model"] for r in rows])
     print(f"patterns+model takes {both / geometric([r['random'] for r in rows]):.2f} of random order, "
           f"{both / geometric([r['model'] for r in rows]):.2f} of the model alone")
@@ -145,16 +152,17 @@ def main():
     parser.add_argument("--svg")
     parser.add_argument("--json")
     parser.add_argument("--seconds", type=float, default=120)
+    parser.add_argument("--device", default="host")
     options = parser.parse_args()
     walker = pathlib.Path(options.program).resolve().parent / "bench" / "bench_order"
     with tempfile.TemporaryDirectory() as folder:
         home = options.home or folder
         cases = (shipped_cases(options.program, walker, options.ops, options.each) if options.each
-                 else list(listed_cases(options.ops, options.quick)))
+                 else list(listed_cases(options.ops, options.quick, options.device != "host")))
         for number, case in enumerate(cases, 1):
             print(f"{number} of {len(cases)}: {case}", file=sys.stderr)
-            measure(options.program, case, home, options.seconds)
-        rows = [row for row in (walk(walker, case, home) for case in cases) if row]
+            measure(options.program, case, home, options.seconds, options.device)
+        rows = [row for row in (walk(walker, case, home, options.device) for case in cases) if row]
     if not rows:
         sys.exit("no op could be compared")
     print_table(rows)

@@ -2,7 +2,7 @@
 // within 2 % of the best was found? Measures nothing: the times are those on record (an exhaustive
 // search).
 //
-//     bench_order HOME OP.kg OP T=f32 P=4096,D=1024
+//     bench_order HOME OP.kg OP T=f32 P=4096,D=1024 [DEVICE]
 //
 // Prints one JSON object; ablation.py describes the orders. Patterns come from the lessons of all
 // other ops. Only ops whose rule's choice is one kernel can be walked through.
@@ -36,6 +36,7 @@ struct walk {
     double *seconds; // by candidate; 0: it failed
     double least;
     int good;
+    int space; // candidates, on record or not
 };
 
 static _Noreturn void stop(const char *what)
@@ -129,6 +130,7 @@ static void list(struct walk *walk)
     if (!walk->seconds)
         exit(1);
     walk->least = INFINITY;
+    walk->space = candidates->count;
     for (int i = 0; i < candidates->count; i++) {
         double seconds = look_up(walk, &candidates->items[i]);
         if (seconds < 0)
@@ -249,6 +251,7 @@ static void print(struct walk *walk)
     kg_json_begin_object(&json, NULL);
     kg_json_text(&json, "class", walk->traits.class);
     kg_json_text(&json, "bucket", walk->traits.bucket);
+    kg_json_integer(&json, "space", walk->space);
     kg_json_integer(&json, "configs", walk->candidates.count);
     kg_json_integer(&json, "good", walk->good);
     kg_json_number(&json, "random", expected_draws(walk->candidates.count, walk->good));
@@ -264,15 +267,15 @@ int main(int argc, char **argv)
 {
     static struct walk walk;
     struct kg_protocol protocol = {0};
-    if (argc != 6) {
-        fprintf(stderr, "usage: bench_order HOME OP.kg OP T=f32 P=4096,D=1024\n");
+    if (argc != 6 && argc != 7) {
+        fprintf(stderr, "usage: bench_order HOME OP.kg OP T=f32 P=4096,D=1024 [DEVICE]\n");
         return 2;
     }
-    const char *op = argv[3];
+    const char *op = argv[3], *device = argc == 7 ? argv[6] : "host";
     make_problem(&walk, argv + 2);
     char cache[1024]; // facts of the device that are measured are kept there
     snprintf(cache, sizeof cache, "%s/cache", argv[1]);
-    if (kg_device_open("host", cache, 0, &walk.device, &error) != KG_OK)
+    if (kg_device_open(device, cache, 0, &walk.device, &error) != KG_OK)
         stop("the device");
     if (kg_store_open(argv[1], &walk.store, NULL, &error) != KG_OK)
         stop("the records");

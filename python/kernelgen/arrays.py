@@ -192,7 +192,7 @@ def contiguous_strides(shape: Sequence[int]) -> tuple[int, ...]:
     strides, step = [], 1
     for length in reversed(shape):
         strides.append(step)
-        step *= length
+        step *= max(length, 1)  # as PyTorch does
     return tuple(reversed(strides))
 
 

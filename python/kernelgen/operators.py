@@ -325,7 +325,8 @@ class Op:
             return
         plan, sizes, problem, makers = execution
         lengths = tuple(tensor.bytes for tensor in problem.tensors)
-        if not (self._in_c and self._in_c.remember(args, kwargs, plan, plan.handle, sizes, makers, lengths)):
+        outputs = tuple((tensor.dtype, tensor.shape) for tensor in problem.outputs)
+        if not (self._in_c and self._in_c.remember(args, kwargs, plan, plan.handle, sizes, makers, lengths, outputs)):
             self._calls.remember(args, kwargs, Remembered(plan, sizes, makers, lengths, device))
 
     def _execute(self, execution: Execution, call: Call, described: list[Array], home: Any) -> list[Any]:

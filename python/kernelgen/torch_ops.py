@@ -1,11 +1,13 @@
 """Operators as PyTorch's own: for torch.compile, torch.export and traces.
 
-They are registered by define and impl: `torch.library.custom_op` costs twice as much a call. PyTorch is
-passed in as a module; it is never imported here.
+They are registered by define, and by kernels in C where PyTorch has the functions for that
+(native/torch_operators.c), else by impl: `torch.library.custom_op` costs twice as much a call. PyTorch is passed in
+as a module; it is never imported here.
 """
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import keyword
 from typing import TYPE_CHECKING, Any, Callable
@@ -125,14 +127,42 @@ def register(op: Op, torch: Any, name: str | None = None) -> tuple[Any, Any]:
     def imagine_writing(*tensors: Any) -> None:
         rule.outputs(torch, tensors[:inputs])
 
-    for key in ("CPU", "CUDA"):
-        home.impl(short, execute, key)
-        home.impl(f"{short}.out", write, key)
+    in_c = op._in_c if is_served_in_c(torch) else None
+    for overload, function, given in ((short, execute, 0), (f"{short}.out", write, len(op.outputs))):
+        if not (in_c and in_c.serve(namespace, overload, given, _of_handles(torch, function))):
+            for key in ("CPU", "CUDA"):
+                home.impl(overload, function, key)
     _fake(torch, f"{namespace}::{short}", imagine, home)
     _fake(torch, f"{namespace}::{short}.out", imagine_writing, home)
     packet = getattr(getattr(torch.ops, namespace), short)
     _registered[qualified] = (packet.default, packet.out)
     return _registered[qualified]
+
+
+@functools.cache
+def is_served_in_c(torch: Any) -> bool:
+    """Whether calls of operators can be served without Python. What C has to find out about a tensor by a function that
+    is no part of PyTorch's stable interface is tried on two."""
+    if not hasattr(torch.Tensor, "__dlpack_c_exchange_api__"):
+        return False  # no call would be known there
+    try:
+        from . import _call_path
+        handles = torch._C._aoti.unsafe_alloc_void_ptrs_from_tensors([torch.zeros(1), torch.zeros(1, requires_grad=True)])
+        found = [_call_path.requires_gradient(handle) for handle in handles]
+        torch._C._aoti.alloc_tensors_by_stealing_from_void_ptrs(handles)
+    except (ImportError, AttributeError):
+        return False
+    return found == [False, True]
+
+
+def _of_handles(torch: Any, function: Callable) -> Callable:
+    """The same function of handles to tensors, which it takes over, returning handles."""
+    take, give = torch._C._aoti.alloc_tensors_by_stealing_from_void_ptrs, torch._C._aoti.unsafe_alloc_void_ptrs_from_tensors
+
+    def serve(*handles: Any) -> Any:
+        outputs = function(*take(handles))
+        return give(() if outputs is None else outputs if isinstance(outputs, tuple) else (outputs,))
+    return serve
 
 
 def _fake(torch: Any, name: str, function: Callable, home: Any) -> None:

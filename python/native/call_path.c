@@ -4,35 +4,15 @@
 // arguments' elements are and how they lie, looks for a plan that was made for exactly this,
 // allocates the outputs with the arguments' own library, and executes the plan. It returns None
 // where it knows no plan or is in any doubt: kernelgen/calls.py then does the same in Python, with
-// all checks, and calls `remember` for next time.
+// all checks, and calls `remember` for next time. Operators of PyTorch are served by the same plans
+// (torch_operators.c).
 //
-// Everything runs under the GIL, but for the execution itself.
+// Everything here runs under the GIL, but for the execution itself.
 
-#include "tensor_reading.h"
+#include "known_plans.h"
+#include "torch_operators.h"
 
 #include <string.h>
-
-enum { MAX_PLANS = 1024 }; // of an op; further ones are found by calls.py
-
-// A plan, and all that a call of it needs.
-struct remembered {
-    uint64_t hash;
-    int word_count;
-    int64_t *words;
-    PyObject *plan; // keeps the handle alive
-    const struct kg_plan *handle;
-    int size_count; // 0: the plan's own sizes
-    int64_t sizes[MAX_TENSORS];
-    int input_count;
-    int output_count;
-    PyObject *makers; // of outputs: (function, args, kwargs) each
-    int64_t bytes[MAX_TENSORS];
-};
-
-typedef enum kg_status execute_function(const struct kg_plan *plan, void *const *tensors,
-                                        void *stream);
-typedef enum kg_status execute_sized_function(const struct kg_plan *plan, const int64_t *sizes,
-                                              int count, void *const *tensors, void *stream);
 
 struct calls {
     PyObject object;
@@ -42,20 +22,8 @@ struct calls {
     PyObject *is_grad_on;             // torch.is_grad_enabled; NULL: no torch yet
     PyObject *requires_grad, *is_neg; // names
     struct reader reader;
-    int count;
-    struct remembered *plans;
+    struct plans plans;
 };
-
-static const struct remembered *find(const struct calls *calls, const struct layout *layout)
-{
-    for (int i = 0; i < calls->count; i++) {
-        const struct remembered *plan = &calls->plans[i];
-        if (plan->hash == layout->hash && plan->word_count == layout->count &&
-            memcmp(plan->words, layout->words, (size_t)layout->count * sizeof(int64_t)) == 0)
-            return plan;
-    }
-    return NULL;
-}
 
 // Whether an attribute, or the result of a function without arguments, is true; -1: an exception.
 static int is_true(PyObject *value)
@@ -77,21 +45,6 @@ static bool is_plain(const struct calls *calls, const struct call *call)
     }
     return !needs_gradient ||
            (calls->is_grad_on && is_true(PyObject_CallObject(calls->is_grad_on, NULL)) == 0);
-}
-
-static bool overlap(const struct remembered *plan, const struct call *call, int a, int b)
-{
-    const char *first = call->pointers[a], *second = call->pointers[b];
-    return first < second + plan->bytes[b] && second < first + plan->bytes[a];
-}
-
-static bool outputs_are_apart(const struct remembered *plan, const struct call *call)
-{
-    for (int i = plan->input_count; i < call->tensor_count; i++)
-        for (int j = 0; j < i; j++)
-            if (overlap(plan, call, i, j))
-                return false;
-    return true;
 }
 
 static PyObject *make_output(PyObject *maker)
@@ -184,18 +137,17 @@ static PyObject *run(PyObject *self, PyObject *arguments)
         return NULL;
     if (!reader_read(&calls->reader, args, kwargs, &call))
         return none();
-    const struct remembered *found = find(calls, &call.layout);
-    if (!found || !is_plain(calls, &call) || !outputs_are_apart(found, &call))
+    if (!is_plain(calls, &call))
         return none();
-    const struct remembered plan = *found; // other threads may change the list meanwhile
-    Py_INCREF(plan.plan);
-    Py_INCREF(plan.makers);
+    struct remembered *plan = plans_find(&calls->plans, &call.layout);
+    if (!plan)
+        return none();
     PyObject *out = call.tensor_count > call.argument_count
                         ? PyDict_GetItemWithError(kwargs, calls->reader.out)
                         : NULL;
-    PyObject *result = run_plan(calls, &plan, &call, out);
-    Py_DECREF(plan.plan);
-    Py_DECREF(plan.makers);
+    PyObject *result =
+        plan_outputs_overlap(plan, &call) ? none() : run_plan(calls, plan, &call, out);
+    plan_release(plan);
     return result;
 }
 
@@ -219,13 +171,6 @@ static PyObject *set_is_grad_on(PyObject *self, PyObject *function)
     Py_INCREF(function);
     calls->is_grad_on = function;
     Py_RETURN_NONE;
-}
-
-static void free_remembered(struct remembered *plan)
-{
-    PyMem_Free(plan->words);
-    Py_XDECREF(plan->plan);
-    Py_XDECREF(plan->makers);
 }
 
 // Copies a tuple of whole numbers. -1: an exception.
@@ -260,62 +205,89 @@ static bool keep_sizes(PyObject *sizes, struct remembered *plan)
     return count >= 0;
 }
 
-static bool keep_plan(struct calls *calls, const struct remembered *plan)
+// `outputs` are pairs of a dtype's name and a shape.
+static bool keep_outputs(PyObject *outputs, struct remembered *plan)
 {
-    struct remembered *more =
-        PyMem_Realloc(calls->plans, (size_t)(calls->count + 1) * sizeof *more);
-    if (!more) {
+    Py_ssize_t count = PyTuple_Size(outputs);
+    plan->outputs = PyMem_Malloc((size_t)(count + 1) * sizeof *plan->outputs);
+    if (!plan->outputs)
         PyErr_NoMemory();
-        return false;
+    for (Py_ssize_t i = 0; i < count && !PyErr_Occurred(); i++) {
+        struct new_output *output = &plan->outputs[i];
+        const char *dtype;
+        PyObject *shape;
+        if (!PyArg_ParseTuple(PyTuple_GetItem(outputs, i), "sO!", &dtype, &PyTuple_Type, &shape))
+            break;
+        output->dtype = torch_dtype_of(dtype);
+        output->rank = read_numbers(shape, output->shape, KG_MAX_RANK);
+        int64_t step = 1;
+        for (int d = output->rank - 1; d >= 0; d--) {
+            output->strides[d] = step;
+            step *= output->shape[d] > 0 ? output->shape[d] : 1;
+        }
     }
-    calls->plans = more;
-    calls->plans[calls->count++] = *plan;
-    return true;
+    return !PyErr_Occurred();
 }
 
-// remember(args, kwargs, plan, address, sizes, makers, bytes): what such calls need from now on.
-// `bytes` are the extents of inputs and outputs. False: such calls cannot be read here.
+// remember(args, kwargs, plan, address, sizes, makers, bytes, outputs): what such calls need from
+// now on. `bytes` are the extents of inputs and outputs. False: such calls cannot be read here.
 static PyObject *remember(PyObject *self, PyObject *arguments)
 {
     struct calls *calls = (struct calls *)self;
-    PyObject *args, *kwargs, *object, *sizes, *makers, *bytes;
+    PyObject *args, *kwargs, *object, *sizes, *makers, *bytes, *outputs;
     unsigned long long address;
     struct call call;
-    struct remembered plan = {0};
-    if (!PyArg_ParseTuple(arguments, "O!O!OKOO!O!", &PyTuple_Type, &args, &PyDict_Type, &kwargs,
-                          &object, &address, &sizes, &PyTuple_Type, &makers, &PyTuple_Type, &bytes))
+    if (!PyArg_ParseTuple(arguments, "O!O!OKOO!O!O!", &PyTuple_Type, &args, &PyDict_Type, &kwargs,
+                          &object, &address, &sizes, &PyTuple_Type, &makers, &PyTuple_Type, &bytes,
+                          &PyTuple_Type, &outputs))
         return NULL;
-    if (calls->count == MAX_PLANS || !reader_read(&calls->reader, args, kwargs, &call) ||
-        find(calls, &call.layout)) {
+    if (!reader_read(&calls->reader, args, kwargs, &call)) {
         PyErr_Clear();
         Py_RETURN_FALSE;
     }
-    plan.handle = (const struct kg_plan *)(uintptr_t)address;
-    plan.input_count = call.argument_count;
-    plan.output_count = (int)PyTuple_Size(makers);
+    struct remembered *plan = PyMem_Calloc(1, sizeof *plan);
+    if (!plan)
+        return PyErr_NoMemory();
+    plan->holders = 1;
+    plan->handle = (const struct kg_plan *)(uintptr_t)address;
+    plan->input_count = call.argument_count;
+    plan->output_count = call.tensor_count > call.argument_count ? 0 : (int)PyTuple_Size(makers);
     Py_INCREF(object);
-    plan.plan = object;
+    plan->plan = object;
     Py_INCREF(makers);
-    plan.makers = makers;
-    if (read_numbers(bytes, plan.bytes, MAX_TENSORS) >= 0 && keep_layout(&call.layout, &plan) &&
-        keep_sizes(sizes, &plan) && keep_plan(calls, &plan))
-        Py_RETURN_TRUE;
-    free_remembered(&plan);
-    return NULL;
+    plan->makers = makers;
+    bool is_kept = read_numbers(bytes, plan->bytes, MAX_TENSORS) >= 0 &&
+                   keep_layout(&call.layout, plan) && keep_sizes(sizes, plan) &&
+                   keep_outputs(outputs, plan);
+    bool is_added = is_kept && plans_add(&calls->plans, plan);
+    if (!is_added)
+        plan_release(plan);
+    return PyErr_Occurred() ? NULL : PyBool_FromLong(is_added);
 }
 
 static PyObject *forget(PyObject *self, PyObject *unused)
 {
     (void)unused;
     struct calls *calls = (struct calls *)self;
-    struct remembered *plans = calls->plans;
-    int count = calls->count;
-    calls->plans = NULL;
-    calls->count = 0;
-    for (int i = 0; i < count; i++)
-        free_remembered(&plans[i]);
-    PyMem_Free(plans);
+    plans_forget(&calls->plans);
     Py_RETURN_NONE;
+}
+
+// serve(namespace, name, given, in_python): calls of an operator of PyTorch that is defined already
+// are served here, where nothing is new about them, and otherwise by `in_python`, a function of
+// handles to tensors and to handles. `given` outputs are arguments. False: not with this PyTorch.
+static PyObject *serve(PyObject *self, PyObject *arguments)
+{
+    struct calls *calls = (struct calls *)self;
+    const char *space, *name;
+    struct torch_operator op = {.owner = self,
+                                .plans = &calls->plans,
+                                .reader = &calls->reader,
+                                .execute = calls->execute,
+                                .execute_sized = calls->execute_sized};
+    if (!PyArg_ParseTuple(arguments, "ssiO", &space, &name, &op.given, &op.in_python))
+        return NULL;
+    return PyBool_FromLong(torch_operator_register(&op, space, name));
 }
 
 // ---- The type
@@ -355,6 +327,7 @@ static void destroy(PyObject *self)
 static PyMethodDef methods[] = {
     {"run", run, METH_VARARGS, "run(args, kwargs): the outputs, or None: not remembered"},
     {"remember", remember, METH_VARARGS, "keeps a plan for calls like this"},
+    {"serve", serve, METH_VARARGS, "serve(namespace, name, given, in_python): False: it cannot"},
     {"forget", forget, METH_NOARGS, "forgets all plans"},
     {"accept", accept, METH_VARARGS, "accept(type, kind): such arguments are read"},
     {"set_is_grad_on", set_is_grad_on, METH_O, "torch.is_grad_enabled"},
@@ -375,7 +348,24 @@ static PyType_Spec specification = {
     .slots = slots,
 };
 
-static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, .m_name = "_call_path", .m_size = -1};
+// requires_gradient(handle): as torch_operators.c finds it. None: this PyTorch has no such
+// function.
+static PyObject *requires_gradient(PyObject *self, PyObject *handle)
+{
+    (void)self;
+    if (!torch_operators_exist())
+        Py_RETURN_NONE;
+    void *tensor = PyCapsule_GetPointer(handle, NULL);
+    return tensor ? PyBool_FromLong(torch_requires_gradient(tensor)) : NULL;
+}
+
+static PyMethodDef functions[] = {
+    {"requires_gradient", requires_gradient, METH_O, "requires_gradient(handle of a tensor)"},
+    {NULL, NULL, 0, NULL},
+};
+
+static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, .m_name = "_call_path", .m_size = -1,
+                                    .m_methods = functions};
 
 PyMODINIT_FUNC PyInit__call_path(void);
 PyMODINIT_FUNC PyInit__call_path(void)

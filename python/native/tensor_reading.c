@@ -99,18 +99,31 @@ static bool read_numpy(const struct reader *reader, struct call *call, PyObject 
     return is_known;
 }
 
+static bool read_view(struct call *call, const struct dl_tensor *tensor)
+{
+    if (tensor->rank > KG_MAX_RANK || !tensor->strides)
+        return false;
+    add_word(&call->layout, 0x100 | tensor->rank);
+    add_word(&call->layout,
+             (int64_t)tensor->code << 32 | (int64_t)tensor->bits << 16 | tensor->lanes);
+    add_word(&call->layout, (int64_t)tensor->device.type << 32 | tensor->device.id);
+    add_dimensions(call, tensor->rank, tensor->shape, tensor->strides, 1);
+    call->pointers[call->tensor_count] = (char *)tensor->data + tensor->byte_offset;
+    call->device = tensor->device;
+    return true;
+}
+
+bool reader_add_view(struct call *call, const struct dl_tensor *tensor)
+{
+    bool is_read = call->tensor_count < MAX_TENSORS && read_view(call, tensor);
+    call->tensor_count += is_read;
+    return is_read;
+}
+
 static bool read_exchange(const struct dl_exchange *exchange, struct call *call, PyObject *object)
 {
     struct dl_tensor tensor;
-    if (exchange->view(object, &tensor) != 0 || tensor.rank > KG_MAX_RANK || !tensor.strides)
-        return false;
-    add_word(&call->layout, 0x100 | tensor.rank);
-    add_word(&call->layout, (int64_t)tensor.code << 32 | (int64_t)tensor.bits << 16 | tensor.lanes);
-    add_word(&call->layout, (int64_t)tensor.device.type << 32 | tensor.device.id);
-    add_dimensions(call, tensor.rank, tensor.shape, tensor.strides, 1);
-    call->pointers[call->tensor_count] = (char *)tensor.data + tensor.byte_offset;
-    call->device = tensor.device;
-    return true;
+    return exchange->view(object, &tensor) == 0 && read_view(call, &tensor);
 }
 
 // Adds one tensor to a call. All come from one library.
@@ -140,19 +153,37 @@ static bool add_outputs(const struct reader *reader, struct call *call, PyObject
     return true;
 }
 
-bool reader_read(const struct reader *reader, PyObject *args, PyObject *kwargs, struct call *call)
+const struct dl_exchange *reader_torch_exchange(const struct reader *reader)
+{
+    for (int i = 0; i < reader->count; i++)
+        if (reader->types[i].kind == KIND_TORCH)
+            return reader->types[i].exchange;
+    return NULL;
+}
+
+void reader_begin(struct call *call)
 {
     call->layout.hash = 0;
     call->layout.count = 0;
     call->tensor_count = 0;
     call->is_contiguous = true;
     call->device = (struct dl_device){DL_CPU, 0};
+}
+
+void reader_end_arguments(struct call *call)
+{
+    call->argument_count = call->tensor_count;
+    add_word(&call->layout, call->argument_count);
+}
+
+bool reader_read(const struct reader *reader, PyObject *args, PyObject *kwargs, struct call *call)
+{
+    reader_begin(call);
     Py_ssize_t count = PyTuple_Size(args), named = PyDict_Size(kwargs);
     for (Py_ssize_t i = 0; i < count; i++)
         if (!add_tensor(reader, call, PyTuple_GetItem(args, i), false))
             return false;
-    call->argument_count = call->tensor_count;
-    add_word(&call->layout, count);
+    reader_end_arguments(call);
     if (named == 0)
         return count > 0;
     PyObject *out = PyDict_GetItemWithError(kwargs, reader->out);

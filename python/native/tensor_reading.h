@@ -1,6 +1,6 @@
 // Reads a call's tensors through what their libraries export for C: `__array_struct__` of NumPy,
 // and DLPack's exchange table (`__dlpack_c_exchange_api__`) of PyTorch and others. No library's
-// headers are needed, and none is imported. Everything here needs the GIL.
+// headers are needed, and none is imported. Functions need the GIL unless they say otherwise.
 
 #ifndef KG_PYTHON_TENSOR_READING_H
 #define KG_PYTHON_TENSOR_READING_H
@@ -90,5 +90,13 @@ bool reader_accept(struct reader *reader, PyObject *type, int kind);
 bool reader_read(const struct reader *reader, PyObject *args, PyObject *kwargs, struct call *call);
 // Adds one more output. False as above.
 bool reader_add_output(const struct reader *reader, PyObject *object, struct call *call);
+
+// The same step by step, for tensors that are no objects: begin, add the arguments, end them, add
+// given outputs. None of these needs the GIL.
+void reader_begin(struct call *call);
+bool reader_add_view(struct call *call, const struct dl_tensor *tensor);
+void reader_end_arguments(struct call *call);
+// The table of PyTorch, if its tensors are read; NULL otherwise.
+const struct dl_exchange *reader_torch_exchange(const struct reader *reader);
 
 #endif
