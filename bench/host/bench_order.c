@@ -13,6 +13,7 @@
 #include "lang/lang.h"
 #include "store/patterns.h"
 #include "tune/candidates.h"
+#include "tune/group_search.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -123,8 +124,8 @@ static void list(struct walk *walk)
 {
     struct kg_candidates *candidates = &walk->candidates;
     int kept = 0;
-    if (kg_candidates_list(walk->guess.matches[0], kg_target_of(walk->device), 4096, NULL, NULL,
-                           candidates, &error) != KG_OK)
+    if (kg_candidates_list(walk->guess.matches[0], kg_target_of(walk->device), KG_MAX_CONFIGS, NULL,
+                           NULL, candidates, &error) != KG_OK)
         stop("the configs");
     walk->seconds = calloc((size_t)candidates->count + 1, sizeof *walk->seconds);
     if (!walk->seconds)

@@ -12,6 +12,33 @@ def _place(turn, last, across):
     return number // across, number % across + tl.program_id(1)
 
 
+# Before 3.7, where a read is contiguous along no dimension of a tile, Triton lets neighbouring
+# threads follow the first one. So columns, whose elements lie close together, come first there, but
+# not on Ascend.
+_COLUMNS_FIRST = tl.constexpr(
+    tuple(map(int, triton.__version__.split(".")[:2])) < (3, 7)
+    and "ascend" not in triton.backends.backends
+)
+
+
+@triton.jit
+def _down(x):
+    """As the rows of such a tile."""
+    if _COLUMNS_FIRST:
+        return x[None, :]
+    else:
+        return x[:, None]
+
+
+@triton.jit
+def _across(x):
+    """As its columns."""
+    if _COLUMNS_FIRST:
+        return x[:, None]
+    else:
+        return x[None, :]
+
+
 @triton.jit
 def _quotient(a, b, magic):
     """a // b, neither of which is negative. Dividing takes some twenty instructions; the product

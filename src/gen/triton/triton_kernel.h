@@ -55,6 +55,7 @@ struct kg_triton_kernel {
     const char *walk;
     int walked;
 
+    bool ties;   // no axis is the one for Triton to follow: the tile's rows are made by _down
     bool whole;  // reads of integers keep the dtype that they have in memory
     bool native; // reads of floats keep the dtype that they have in memory
     bool small;  // reads of integers are of 32 bits: the values of the formula are known to be few

@@ -16,6 +16,7 @@ void kg_triton_write_elements(struct kg_triton_unit *unit)
     if (!kernel)
         return;
     kernel->nest = shape;
+    kernel->ties = kg_triton_ties(group, shape);
     (void)kg_triton_tile_outputs(kernel, shape);
     for (int i = 0; i < group->count; i++)
         kg_triton_element(kernel, i);

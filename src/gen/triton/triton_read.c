@@ -445,13 +445,13 @@ static const char *row_load_text(struct kg_triton_kernel *kernel, const struct k
                                  const char *policy)
 {
     struct kg_text text = {0};
-    kg_text_format(&text, "tl.load(%s + tl.reshape(%s, [BLOCK_ROWS])",
-                   kg_triton_pointer(kernel, tensor), offset);
+    kg_text_format(&text, "%stl.load(%s + tl.reshape(%s, [BLOCK_ROWS])",
+                   kernel->ties ? "_down(" : "", kg_triton_pointer(kernel, tensor), offset);
     if (mask)
         kg_text_format(&text, ", mask=tl.reshape(%s, [BLOCK_ROWS]), other=%s", mask, other);
     if (policy)
         kg_text_format(&text, ", eviction_policy=%s", policy);
-    kg_text_add(&text, ").expand_dims(1)");
+    kg_text_add(&text, kernel->ties ? "))" : ").expand_dims(1)");
     return kg_triton_keep(kernel, &text);
 }
 

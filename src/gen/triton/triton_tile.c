@@ -111,15 +111,25 @@ static void split_by_products(struct kg_triton_kernel *kernel, const struct kg_n
     kernel->axes[axes[0]] = (struct kg_triton_axis){.name = linear};
 }
 
+// A vector as the rows or columns of a tile, or as it is.
+static const char *expanded(struct kg_triton_kernel *kernel, const char *vector, const char *expand)
+{
+    if (!*expand)
+        return vector;
+    if (!kernel->ties)
+        return kg_triton_format(kernel, "(%s)%s", vector, expand);
+    return kg_triton_format(kernel, "%s(%s)", expand[1] == ':' ? "_down" : "_across", vector);
+}
+
 struct kg_triton_axis kg_triton_tile_dimension(struct kg_triton_kernel *kernel, const char *base,
                                                int program, const char *block, const char *expand,
                                                const char *end)
 {
     const char *name = kg_triton_fresh(kernel, base);
     kg_triton_block(kernel, block);
-    kg_triton_line(kernel, "%s = %s%s * %s + tl.arange(0, %s)%s%s", name, *expand ? "(" : "",
-                   kg_triton_program(kernel, program, true), block, block, *expand ? ")" : "",
-                   expand);
+    const char *places = kg_triton_format(kernel, "%s * %s + tl.arange(0, %s)",
+                                          kg_triton_program(kernel, program, true), block, block);
+    kg_triton_line(kernel, "%s = %s", name, expanded(kernel, places, expand));
     const char *inside = kg_triton_fresh(kernel, kg_triton_format(kernel, "%s_in", name));
     kg_triton_line(kernel, "%s = %s < %s", inside, name, end);
     return (struct kg_triton_axis){.name = name, .inside = inside};
@@ -140,7 +150,8 @@ void kg_triton_tile_rows_of(struct kg_triton_kernel *kernel, const struct kg_nes
         kg_triton_block(kernel, "BLOCK_ROWS");
         kg_triton_line(kernel, "%s = %s * BLOCK_ROWS + tl.arange(0, BLOCK_ROWS)", row,
                        kg_triton_program(kernel, 0, true));
-        kg_triton_line(kernel, "%s = tl.minimum(%s, %s - 1)[:, None]", row, row, total);
+        const char *least = kg_triton_format(kernel, "tl.minimum(%s, %s - 1)", row, total);
+        kg_triton_line(kernel, kernel->ties ? "%s = _down(%s)" : "%s = %s[:, None]", row, least);
         split_by_products(kernel, nest, axes, count, row);
         mark_rows(kernel, axes, count);
         return;
@@ -199,6 +210,45 @@ int kg_triton_turned_axis(const struct kg_group *group, const struct kg_nest *sh
         }
     }
     return -1;
+}
+
+// Whether the subscript grows by one with the axis.
+static bool follows(const struct kg_expr *subscript, int axis)
+{
+    if (subscript->kind == KG_EXPR_INDEX)
+        return subscript->index->id == axis;
+    if (subscript->kind != KG_EXPR_CALL ||
+        (subscript->function != KG_FN_ADD && subscript->function != KG_FN_SUB))
+        return false;
+    const struct kg_expr *left = subscript->arguments[0], *right = subscript->arguments[1];
+    return (follows(left, axis) && !kg_expr_uses(right, axis, true)) ||
+           (subscript->function == KG_FN_ADD && follows(right, axis) &&
+            !kg_expr_uses(left, axis, true));
+}
+
+// Whether the elements that the axis reads one after the other lie close together, but not one
+// after the other. Where the axis moves along several dimensions, or among panels, rows may be
+// closer.
+static bool is_scattered(const struct kg_access *access, int axis)
+{
+    int rank = access->tensor->rank;
+    if (!kg_access_uses(access, axis, axis) || access->tensor->panel_rows)
+        return false;
+    for (int dim = 0; dim < rank - 1; dim++)
+        if (kg_expr_uses(access->map[dim].subscript, axis, true))
+            return false;
+    return kg_dtype_is_packed(kg_emit_tensor_dtype(access->tensor)) ||
+           !follows(access->map[rank - 1].subscript, axis);
+}
+
+bool kg_triton_ties(const struct kg_group *group, const struct kg_nest *shape)
+{
+    int last = shape->output_axes - 1;
+    bool found = false;
+    for (int i = 0; i < group->count && !shape->has_reduce; i++)
+        for (int a = 0; a < kg_group_nest(group, i)->access_count; a++)
+            found |= is_scattered(&kg_group_nest(group, i)->accesses[a], last);
+    return found && last > 0 && kg_triton_turned_axis(group, shape) < 0;
 }
 
 static bool has_block(const struct kg_triton_kernel *kernel, const char *name)

@@ -40,6 +40,9 @@ struct kg_triton_axis kg_triton_tile_columns(struct kg_triton_kernel *kernel,
 // The output axis along which a transposed read walks memory, while the output is written along the
 // last one; -1: there is none.
 int kg_triton_turned_axis(const struct kg_group *group, const struct kg_nest *shape);
+// Whether some read of statements that do not reduce is contiguous along no axis of the tile: see
+// _down in kernels/triton/values.py.
+bool kg_triton_ties(const struct kg_group *group, const struct kg_nest *shape);
 // The launch of a kernel whose outputs are tiles, or of `walk` where the last axis is short (NULL:
 // see triton_walk.h); the same without merging axes, of tiles whose columns begin with the axis
 // `columns`, indented by `level`; and that of one whose programs take rows: axes [0, rows), with
