@@ -241,7 +241,11 @@ static PyObject *remember(PyObject *self, PyObject *arguments)
                           &object, &address, &sizes, &PyTuple_Type, &makers, &PyTuple_Type, &bytes,
                           &PyTuple_Type, &outputs))
         return NULL;
-    if (!reader_read(&calls->reader, args, kwargs, &call)) {
+    bool is_read = reader_read(&calls->reader, args, kwargs, &call);
+    struct remembered *known = is_read ? plans_find(&calls->plans, &call.layout) : NULL;
+    if (known)
+        plan_release(known);
+    if (!is_read || known) {
         PyErr_Clear();
         Py_RETURN_FALSE;
     }

@@ -88,6 +88,25 @@ class Operators(unittest.TestCase):
             with self.assertRaisesRegex(RuntimeError, "total: out= overlaps"):
                 op._torch_op_out(x, x[0, :6], given[1])
 
+    def test_no_tensor_is_kept(self):
+        op = kernelgen.op(SPLIT)
+        x = draw(6, 50)
+        total, _ = op._torch_op(x)
+        given = torch.empty(6, device=DEVICE), torch.empty(6, device=DEVICE)
+
+        def counts():
+            return [tensor._use_count() for tensor in (x, total, *given)]
+        before = counts()
+        for _ in range(5):
+            op._torch_op(x)
+            op._torch_op_out(x, *given)
+            for wrong in ((draw(4),), (x.clone().requires_grad_(),)):
+                with self.assertRaises(RuntimeError):
+                    op._torch_op(*wrong)
+            with self.assertRaises(RuntimeError):
+                op._torch_op_out(x, given[0], given[0])
+        self.assertEqual(counts(), before)
+
     def test_gradients_are_refused(self):
         operator = kernelgen.op(RELU)._torch_op
         x = draw(9).requires_grad_()
