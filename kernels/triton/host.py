@@ -344,16 +344,17 @@ def _column_tile(rows: int, cols: int, most: int, programs: int) -> _Reduction:
     return _Reduction(height, width, splits, 4)
 
 
-def _row_tile(rows: int, cols: int, most: int, programs: int) -> _Tile:
-    """Whole rows as far as a tile holds them, of short rows several, unless that leaves a part of
-    the device idle; longer ones are walked in blocks."""
+def _row_tile(rows: int, cols: int, most: int, programs: int, held: int) -> _Tile:
+    """Whole rows of up to `held` elements as far as a tile holds them, of short rows several,
+    unless that leaves a part of the device idle; longer ones are walked in blocks of half of it."""
+    most = min(most, held)
     share = _share(rows * cols, programs)
     width = min(_power(cols), most)
     height = min(_power(rows), max(min(2048, most, share) // width, 1))
     if width >= cols:
         return _Tile(height, width, _warps(height * width, 4) if width <= 2048 else
                      8 if width <= 8192 else 16)
-    return _Tile(1, min(8192, most), 16)
+    return _Tile(1, min(held // 2, most), 16)
 
 
 def _whole_tile(

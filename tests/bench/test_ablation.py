@@ -13,9 +13,9 @@ sys.path.insert(0, str(ROOT / "bench/host"))
 import ablation  # noqa: E402
 
 ROWS = [
-    {"op": "a", "class": "reduce", "configs": 49, "good": 1, "random": 25.0, "model": 8, "patterns": 4.0,
+    {"op": "a", "class": "reduce", "space": 50, "configs": 49, "good": 1, "random": 25.0, "model": 8, "patterns": 4.0,
      "patterns+model": 2},
-    {"op": "b", "class": "scan", "configs": 9, "good": 4, "random": 2.0, "model": 2, "patterns": 1.0,
+    {"op": "b", "class": "scan", "space": 9, "configs": 9, "good": 4, "random": 2.0, "model": 2, "patterns": 1.0,
      "patterns+model": 8},
 ]
 
@@ -24,8 +24,8 @@ def check_table():
     with contextlib.redirect_stdout(io.StringIO()) as out:
         ablation.print_table(ROWS)
     lines = out.getvalue().splitlines()
-    assert lines[0].split() == ["op", "class", "configs", "good", *ablation.ORDERS], lines[0]
-    assert lines[1].split() == ["a", "reduce", "49", "1", "25.0", "8.0", "4.0", "2.0"], lines[1]
+    assert lines[0].split() == ["op", "class", "space", "configs", "good", *ablation.ORDERS], lines[0]
+    assert lines[1].split() == ["a", "reduce", "50", "49", "1", "25.0", "8.0", "4.0", "2.0"], lines[1]
     assert lines[3].split() == ["geometric", "mean", "7.07", "4.00", "2.00", "4.00"], lines[3]
     assert lines[5].startswith("patterns+model takes 0.57 of random order, 1.00 of the model"), lines[5]
 
@@ -54,11 +54,14 @@ def check_subjects():
         head = text[text.index(f"op {op}("):].split("{")[0]
         assert all(part.split("=")[0] in head for part in sizes.split(",")), (op, sizes)
     assert set(ablation.QUICK) <= {subject[1] for subject in ablation.SUBJECTS}
-    quick = list(ablation.listed_cases("ops", True))
+    quick = list(ablation.listed_cases("ops", True, False))
     assert [case.op for case in quick] == list(ablation.QUICK)
     assert quick[0].options() == ["ops/softmax.kg", "--op", "softmax", "--dtype", "T=f32", "--size",
                                   "P=4096,D=1024"], quick[0].options()
-    assert len(list(ablation.listed_cases("ops", False))) == len(ablation.SUBJECTS)
+    assert len(list(ablation.listed_cases("ops", False, False))) == len(ablation.SUBJECTS)
+    grown = {case.op: (case.dtype, case.words()) for case in ablation.listed_cases("ops", False, True)}
+    assert grown["softmax"] == ("f32", "P=16384,D=1024"), grown["softmax"]
+    assert grown["matmul_nt"] == ("f16", "M=2048,N=2048,K=3072"), grown["matmul_nt"]
 
 
 check_table()

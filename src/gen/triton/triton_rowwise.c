@@ -178,6 +178,20 @@ static void write_long(const struct rows *rows, struct kg_triton_kernel *kernel)
     }
 }
 
+// Elements of a row that a program holds at most. One that reduces a row once and writes as many
+// elements as it reads is faster, of longer rows, when it reads them again from the cache, in
+// blocks, beside others.
+static int held_elements(const struct rows *rows)
+{
+    enum { HELD = 16384, HELD_TO_WRITE = 8192 };
+    const struct kg_rowwise_plan *shared = &rows->shared;
+    bool writes = false;
+    for (int i = 0; i < rows->group.count; i++)
+        writes |= shared->role[i] == KG_ROWWISE_COLUMN &&
+                  !kg_group_is_private(&rows->group, kg_group_nest(&rows->group, i)->output);
+    return writes && shared->passes <= 2 ? HELD_TO_WRITE : HELD;
+}
+
 static void launch(const struct rows *rows, struct kg_triton_unit *unit,
                    const struct kg_triton_kernel *whole, const struct kg_triton_kernel *blocks)
 {
@@ -194,7 +208,7 @@ static void launch(const struct rows *rows, struct kg_triton_unit *unit,
                    host->tile, host->counts[0], host->counts[1]);
     int values = kg_triton_values(whole), in_blocks = kg_triton_values(blocks);
     kg_triton_add_most(unit, values > in_blocks ? values : in_blocks, false);
-    kg_text_add(text, ")\n");
+    kg_text_format(text, ", %d)\n", held_elements(rows));
     kg_triton_launch_grid(unit, whole, 2, false);
     kg_text_format(text, "        if %s <= %s.cols:\n", host->counts[1], host->tile);
     kg_triton_launch_call(unit, whole, 3, KG_TRITON_TUNE_ROWS);

@@ -381,16 +381,17 @@ def _launcher(kernel: typing.Any, *varied: str) -> typing.Any:
     return kernel if plan is None else _Recorded(kernel, plan)
 
 
-def _row_tile(rows: int, cols: int, most: int, programs: int) -> _Tile:
-    """Whole rows as far as a tile holds them, of short rows several, unless that leaves a part of
-    the device idle; longer ones are walked in blocks."""
+def _row_tile(rows: int, cols: int, most: int, programs: int, held: int) -> _Tile:
+    """Whole rows of up to `held` elements as far as a tile holds them, of short rows several,
+    unless that leaves a part of the device idle; longer ones are walked in blocks of half of it."""
+    most = min(most, held)
     share = _share(rows * cols, programs)
     width = min(_power(cols), most)
     height = min(_power(rows), max(min(2048, most, share) // width, 1))
     if width >= cols:
         return _Tile(height, width, _warps(height * width, 4) if width <= 2048 else
                      8 if width <= 8192 else 16)
-    return _Tile(1, min(8192, most), 16)
+    return _Tile(1, min(held // 2, most), 16)
 
 
 def _check(
@@ -450,7 +451,7 @@ def softmax(x: torch.Tensor) -> torch.Tensor:
     with _on(device):
         rows, cols = P, D
         if rows:
-            tile = _row_tile(rows, cols, _most(device, 19), _programs(device))
+            tile = _row_tile(rows, cols, _most(device, 19), _programs(device), 16384)
             grid = lambda meta: (_cdiv(rows, meta["BLOCK_ROWS"]),)
             if cols <= tile.cols:
                 grid, turns, last, across = _spread(device, grid, BLOCK_ROWS=tile.rows,
