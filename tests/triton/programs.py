@@ -32,6 +32,7 @@ class Case(NamedTuple):
     dtype: str = "f16"
     warps: int = 0  # of each program; 0: any number
     launches: int = 0  # 0: any number
+    columns: int = 0  # of a block; 0: any number
 
 
 CASES = [
@@ -48,6 +49,12 @@ CASES = [
     # Rows that no programs share are a program's each.
     Case("softmax", {"P": 65, "D": 1024}, 65, 65, warps=4),
     Case("layer_norm", {"P": 4, "D": 4096}, 4, 4, warps=8),
+    # Wide rows are held, unless as many elements are written.
+    Case("variance_last", {"P": 16, "D": 16384}, 16, 16, columns=16384),
+    Case("softmax", {"P": 16, "D": 16384}, 16, 16, columns=16384),
+    Case("normalise_l2", {"P": 16, "D": 8192}, 16, 16, columns=8192),
+    Case("normalise_l2", {"P": 16, "D": 8193}, 16, 16, columns=4096),
+    Case("variance_last", {"P": 16, "D": 16385}, 16, 16, columns=8192),
     # Outputs side by side, too few elements each to be shared.
     Case("sum_first", {"P": 65, "D": 1024}, 64, 64),
     # Reductions of few elements: one step of one program, or of about as many programs as multiprocessors.
@@ -113,6 +120,8 @@ def wrong(module, definition: definitions.Definition, case: Case) -> list[str]:
         programs, warps = math.prod(launch.grid), launch.options["num_warps"]
         if not case.programs <= programs <= case.most:
             found.append(f"{launch.kernel.fn.__name__}: {programs} programs")
+        if case.columns and launch.options["BLOCK_COLS"] != case.columns:
+            found.append(f"{launch.kernel.fn.__name__}: blocks of {launch.options['BLOCK_COLS']} columns")
         if case.warps and warps != case.warps:
             found.append(f"{launch.kernel.fn.__name__}: {warps} warps")
     if case.launches and len(recorded) != case.launches:
