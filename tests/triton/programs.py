@@ -120,8 +120,8 @@ def wrong(module, definition: definitions.Definition, case: Case) -> list[str]:
         programs, warps = math.prod(launch.grid), launch.options["num_warps"]
         if not case.programs <= programs <= case.most:
             found.append(f"{launch.kernel.fn.__name__}: {programs} programs")
-        if case.columns and launch.options["BLOCK_COLS"] != case.columns:
-            found.append(f"{launch.kernel.fn.__name__}: blocks of {launch.options['BLOCK_COLS']} columns")
+        if case.columns and launch.arguments["BLOCK_COLS"] != case.columns:
+            found.append(f"{launch.kernel.fn.__name__}: blocks of {launch.arguments['BLOCK_COLS']} columns")
         if case.warps and warps != case.warps:
             found.append(f"{launch.kernel.fn.__name__}: {warps} warps")
     if case.launches and len(recorded) != case.launches:
