@@ -15,24 +15,23 @@ ADD = "op add(a: T[N], b: T[N]) -> (y: T[N]) where T in f32 f16\n{ y[i] = a[i] +
 CALLS, BATCHES = 300, 60
 
 
-def measure(function, wait):
-    """The median of batches."""
-    for _ in range(100):
+def batch(function, wait):
+    """The time of a call, in us."""
+    begin = time.perf_counter()
+    for _ in range(CALLS):
         function()
+    seconds = time.perf_counter() - begin
     wait()
-    samples = []
-    for _ in range(BATCHES):
-        begin = time.perf_counter()
-        for _ in range(CALLS):
-            function()
-        samples.append((time.perf_counter() - begin) / CALLS * 1e6)
-        wait()
-    return statistics.median(samples)
+    return seconds / CALLS * 1e6
 
 
 def table(rows, wait):
-    for what, function in rows:
-        print(f"{what:48} {measure(function, wait):6.2f}", flush=True)
+    """Medians of batches. These go by turns, so that a host that becomes slower is slower for all."""
+    for _, function in rows:
+        batch(function, wait)
+    turns = [[batch(function, wait) for _, function in rows] for _ in range(BATCHES)]
+    for (what, _), samples in zip(rows, zip(*turns)):
+        print(f"{what:48} {statistics.median(samples):6.2f}", flush=True)
 
 
 def without_extension_module(text):
