@@ -244,11 +244,13 @@ static bool is_scattered(const struct kg_access *access, int axis)
 bool kg_triton_ties(const struct kg_group *group, const struct kg_nest *shape)
 {
     int last = shape->output_axes - 1;
-    bool found = false;
-    for (int i = 0; i < group->count && !shape->has_reduce; i++)
+    if (last < 1 || shape->has_reduce || kg_triton_turned_axis(group, shape) >= 0)
+        return false;
+    for (int i = 0; i < group->count; i++)
         for (int a = 0; a < kg_group_nest(group, i)->access_count; a++)
-            found |= is_scattered(&kg_group_nest(group, i)->accesses[a], last);
-    return found && last > 0 && kg_triton_turned_axis(group, shape) < 0;
+            if (is_scattered(&kg_group_nest(group, i)->accesses[a], last))
+                return true;
+    return false;
 }
 
 static bool has_block(const struct kg_triton_kernel *kernel, const char *name)
