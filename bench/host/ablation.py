@@ -108,6 +108,10 @@ def print_table(rows):
     both = geometric([r["patterns+model"] for r in rows])
     print(f"patterns+model takes {both / geometric([r['random'] for r in rows]):.2f} of random order, "
           f"{both / geometric([r['model'] for r in rows]):.2f} of the model alone")
+    firsts = [(r["first"], r["first_with_patterns"]) for r in rows if r.get("first") and r.get("first_with_patterns")]
+    if firsts:
+        shares = ", ".join(f"{geometric(some):.3f} (worst {min(some):.3f})" for some in zip(*firsts))
+        print(f"first choice without measuring, over the best of {len(firsts)} ops: by the rule and with patterns {shares}")
 
 
 def draw(rows, path):

@@ -93,10 +93,12 @@ static void make_problem(struct walk *walk, char **words)
         stop("the problem");
 }
 
-static double prior(void *user, const char *family, const char *parameter, int64_t value)
+static double prior(void *user, const char *family, const char *parameter, int64_t value,
+                    bool beyond)
 {
     const struct walk *walk = user;
-    return kg_patterns_prior(&walk->patterns, &walk->traits, family, parameter, value);
+    return beyond ? kg_patterns_effect(&walk->patterns, &walk->traits, family, parameter, value)
+                  : kg_patterns_prior(&walk->patterns, &walk->traits, family, parameter, value);
 }
 
 // The seconds on record of one candidate; 0: it failed; -1: it was not tried, or is the same code
@@ -245,6 +247,18 @@ static double count_by_patterns(struct walk *walk)
     }
 }
 
+// The speed of a choice without measurements, as a share of the best's; NaN: it is not on record.
+static double speed_of_first(struct walk *walk, bool with_patterns)
+{
+    reset(walk);
+    int first =
+        kg_candidates_find(&walk->candidates, walk->guess.matches[0], &walk->guess.configs[0]);
+    if (with_patterns && kg_candidates_advise(&walk->candidates, prior, walk))
+        first = kg_candidates_first(&walk->candidates, first);
+    double seconds = first >= 0 ? walk->seconds[first] : 0;
+    return seconds > 0 ? walk->least / seconds : (double)NAN;
+}
+
 static void print(struct walk *walk)
 {
     struct kg_text text = {0};
@@ -259,6 +273,8 @@ static void print(struct walk *walk)
     kg_json_number(&json, "model", count_picks(walk, false));
     kg_json_number(&json, "patterns", count_by_patterns(walk));
     kg_json_number(&json, "patterns+model", count_picks(walk, true));
+    kg_json_number(&json, "first", speed_of_first(walk, false));
+    kg_json_number(&json, "first_with_patterns", speed_of_first(walk, true));
     kg_json_end_object(&json);
     puts(kg_text_string(&text));
     kg_text_free(&text);

@@ -51,10 +51,11 @@ static void show_progress(void *user, int done, int total, const char *what)
         session->progress(session->user, what, done, total);
 }
 
-static double find_prior(void *user, const char *family, const char *parameter, int64_t value)
+static double find_prior(void *user, const char *family, const char *parameter, int64_t value,
+                         bool beyond)
 {
     const struct kg_recorder *recorder = user;
-    return kg_recorder_prior(recorder->learned, family, parameter, value);
+    return kg_recorder_prior(recorder->learned, family, parameter, value, beyond);
 }
 
 void kg_recorder_attach(struct kg_recorder *recorder, struct kg_search *search)
@@ -75,10 +76,13 @@ void kg_recorder_learned(const struct kg_request *request, struct kg_learned *le
         kg_patterns_free(&learned->patterns);
 }
 
-double kg_recorder_prior(void *user, const char *family, const char *parameter, int64_t value)
+double kg_recorder_prior(void *user, const char *family, const char *parameter, int64_t value,
+                         bool beyond)
 {
     const struct kg_learned *learned = user;
-    return kg_patterns_prior(&learned->patterns, &learned->traits, family, parameter, value);
+    return beyond
+               ? kg_patterns_effect(&learned->patterns, &learned->traits, family, parameter, value)
+               : kg_patterns_prior(&learned->patterns, &learned->traits, family, parameter, value);
 }
 
 enum kg_status kg_recorder_describe(const struct kg_request *request, const struct kg_key *key,

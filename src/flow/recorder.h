@@ -28,7 +28,8 @@ struct kg_learned {
 // Reads the patterns; a failure leaves none. kg_patterns_free frees them.
 void kg_recorder_learned(const struct kg_request *request, struct kg_learned *learned);
 // As kg_search.prior, of a struct kg_learned.
-double kg_recorder_prior(void *learned, const char *family, const char *parameter, int64_t value);
+double kg_recorder_prior(void *learned, const char *family, const char *parameter, int64_t value,
+                         bool beyond);
 // Notes what the problem costs, and the text of its op, for reports and logs.
 enum kg_status kg_recorder_describe(const struct kg_request *request, const struct kg_key *key,
                                     struct kg_error *error);

@@ -55,7 +55,7 @@ enum kg_sql {
 };
 extern const char *const kg_store_statements[KG_SQL_COUNT];
 
-#define KG_STORE_VERSION 8              // of the schema, as PRAGMA user_version
+#define KG_STORE_VERSION 9              // of the schema, as PRAGMA user_version
 #define KG_STORE_APPLICATION 0x4B47454E // "KGEN", as PRAGMA application_id
 #define KG_STORE_SUSPECT ".suspect"     // exists if damage was found: check thoroughly
 #define KG_BUSY_MILLISECONDS 10000      // to wait while another process locks the records

@@ -190,6 +190,22 @@ static void add_rivals(struct kg_lesson_tallies *tallies, const struct kg_lesson
     }
 }
 
+// The family and the values of a choice of one kernel.
+static void add_sample(struct kg_lesson_tallies *tallies, const struct kg_lesson_subject *subjects,
+                       int count, const struct kg_outcome *outcome)
+{
+    struct kg_lesson_sample sample = {.logarithm = log(outcome->timing.median / outcome->estimate),
+                                      .seconds = outcome->timing.median};
+    if (strchr(outcome->choice, ';') || !isfinite(sample.logarithm))
+        return;
+    for (int i = 0; i < count && sample.count < KG_LESSON_SAMPLE_SUBJECTS; i++) {
+        const struct kg_lesson_tally *tally = find_tally(tallies, &subjects[i]);
+        if (tally && subjects[i].kind != KG_SUBJECT_GROUPING)
+            sample.tallies[sample.count++] = (int)(tally - tallies->list);
+    }
+    kg_lesson_fit_add(tallies, &sample);
+}
+
 void kg_lesson_tally_add(struct kg_lesson_tallies *tallies, const struct kg_outcome *outcome,
                          bool again)
 {
@@ -214,6 +230,8 @@ void kg_lesson_tally_add(struct kg_lesson_tallies *tallies, const struct kg_outc
     }
     if (measured)
         add_entries(tallies, outcome->choice, outcome->timing.median);
+    if (measured && outcome->estimate > 0)
+        add_sample(tallies, subjects, count, outcome);
 }
 
 static int compare_entries(const void *a, const void *b)
@@ -257,12 +275,14 @@ void kg_lesson_tally_finish(struct kg_lesson_tallies *tallies)
             end++;
         compare_values(tallies, first, end, least);
     }
+    kg_lesson_fit(tallies);
 }
 
 void kg_lesson_tally_free(struct kg_lesson_tallies *tallies)
 {
     free(tallies->list);
     free(tallies->entries);
+    free(tallies->samples);
     *tallies = (struct kg_lesson_tallies){0};
 }
 

@@ -98,6 +98,8 @@ enum kg_status kg_store_add_lesson(struct kg_store *store, const struct kg_lesso
     kg_query_bind_integer(&query, lesson->failed);
     kg_query_bind_integer(&query, lesson->competed);
     kg_query_bind_number(&query, lesson->ratio);
+    kg_query_bind_integer(&query, lesson->fitted);
+    kg_query_bind_number(&query, lesson->effect);
     kg_query_step(&query);
     return kg_query_end(&query, error);
 }
@@ -123,9 +125,11 @@ bool kg_store_next_lesson(struct kg_query *query, struct kg_lesson *lesson)
         lesson->failed = (int)kg_query_integer(query);
         lesson->competed = kg_query_integer(query) != 0;
         lesson->ratio = kg_query_number(query);
+        lesson->fitted = kg_query_integer(query) != 0;
+        lesson->effect = kg_query_number(query);
         bool sound = lesson->subject < KG_SUBJECT_COUNT && lesson->tried >= 0 &&
                      lesson->failed >= 0 && lesson->failed <= lesson->tried &&
-                     isfinite(lesson->ratio);
+                     isfinite(lesson->ratio) && isfinite(lesson->effect);
         if (sound)
             return true;
     }
@@ -212,6 +216,8 @@ static enum kg_status add_lessons(struct kg_store *store, const struct unmined *
         lesson.tried = tally->tried;
         lesson.failed = tally->failed;
         lesson.competed = kg_lesson_tally_ratio(tally, &lesson.ratio);
+        lesson.fitted = tally->fitted;
+        lesson.effect = tally->effect;
         if (lesson.competed || lesson.failed > 0)
             status = kg_store_add_lesson(store, &lesson, error);
     }

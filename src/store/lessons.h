@@ -16,6 +16,8 @@ struct kg_lesson {
     int tried, failed;
     bool competed; // there is a time with it and one without it
     double ratio;  // logarithm of the one over the other
+    bool fitted;   // families expected the times,
+    double effect; // and this is the logarithm of what it adds to them
 };
 
 // Inside a transaction; replaces the lesson of this problem and subject.

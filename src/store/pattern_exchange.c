@@ -1,7 +1,7 @@
 // Lessons as a file: JSON lines, a header first. Import trusts nothing: lengths, types and ranges
 // are checked, every member must occur once and no others may; all lines are imported or none.
 //
-//     {"format": "kernelgen lessons", "version": 1, "lines": 1}
+//     {"format": "kernelgen lessons", "version": 2, "lines": 1}
 //     {"problem": "9f86...", "op": "softmax", "class": "reduce", ..., "ratio": -0.12, "seal":
 //     "51c0..."}
 
@@ -15,7 +15,8 @@
 #include <string.h>
 
 #define FORMAT "kernelgen lessons"
-#define FORMAT_VERSION 1
+#define FORMAT_VERSION 2
+#define WITHOUT_EFFECTS 1 // the version of files that have none
 #define LONGEST_LINE ((size_t)8 << 10)
 #define LONGEST_TEXT ((size_t)256)
 #define MOST_LINES 1000000
@@ -35,7 +36,8 @@ static struct kg_hash seal_of(const struct kg_lesson *lesson)
         hash = kg_hash_chain_text(hash, texts[i]);
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
         hash = kg_store_hash_integer(hash, numbers[i]);
-    return kg_store_hash_number(hash, lesson->ratio);
+    hash = kg_store_hash_number(hash, lesson->ratio);
+    return lesson->fitted ? kg_store_hash_number(hash, lesson->effect) : hash;
 }
 
 static void write_line(struct kg_text *lines, const struct kg_lesson *lesson)
@@ -57,6 +59,8 @@ static void write_line(struct kg_text *lines, const struct kg_lesson *lesson)
     kg_json_integer(&json, "failed", lesson->failed);
     kg_json_boolean(&json, "competed", lesson->competed);
     kg_json_number(&json, "ratio", lesson->ratio);
+    if (lesson->fitted)
+        kg_json_number(&json, "effect", lesson->effect);
     kg_json_hash(&json, "seal", seal_of(lesson));
     kg_json_end_object(&json);
     kg_text_add(lines, "\n");
@@ -76,13 +80,16 @@ enum kg_status kg_store_export_lessons(struct kg_store *store, struct kg_text *l
     for (int filter = 0; filter < 3; filter++)
         kg_query_bind_text(&query, NULL);
     struct kg_lesson lesson;
-    for (; kg_store_next_lesson(&query, &lesson); count++)
+    bool has_effects = false;
+    for (; kg_store_next_lesson(&query, &lesson); count++) {
         write_line(&body, &lesson);
+        has_effects |= lesson.fitted;
+    }
     status = kg_query_end(&query, error);
     struct kg_json json = {.text = lines};
     kg_json_begin_object(&json, NULL);
     kg_json_text(&json, "format", FORMAT);
-    kg_json_integer(&json, "version", FORMAT_VERSION);
+    kg_json_integer(&json, "version", has_effects ? FORMAT_VERSION : WITHOUT_EFFECTS);
     kg_json_integer(&json, "lines", count);
     kg_json_end_object(&json);
     kg_text_add(lines, "\n");
@@ -125,13 +132,18 @@ static void read_lesson(struct kg_members *members, struct kg_lesson *lesson)
     lesson->competed = kg_members_boolean(members, "competed");
     lesson->ratio =
         kg_members_number(members, members->json, "ratio", -LARGEST_RATIO, LARGEST_RATIO);
+    lesson->fitted = json_object_get(members->json, "effect");
+    if (lesson->fitted)
+        lesson->effect =
+            kg_members_number(members, members->json, "effect", -LARGEST_RATIO, LARGEST_RATIO);
     while (lesson->subject < KG_SUBJECT_COUNT &&
            strcmp(subject, kg_pattern_subjects[lesson->subject]) != 0)
         lesson->subject++;
     const char *given = take_text(members, "seal", false);
-    if (json_object_size(members->json) != LINE_MEMBERS)
+    int expected = LINE_MEMBERS + lesson->fitted;
+    if (json_object_size(members->json) != (size_t)expected)
         kg_members_refuse(members, "has %zu members, not %d", json_object_size(members->json),
-                          LINE_MEMBERS);
+                          expected);
     if (lesson->subject == KG_SUBJECT_COUNT)
         kg_members_refuse(members, "\"subject\" must be value, form or grouping");
     if (members->failed)

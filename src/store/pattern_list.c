@@ -36,6 +36,8 @@ static void list_json(struct kg_json *json, const struct kg_pattern *pattern)
     kg_json_integer(json, "tried", pattern->tried);
     kg_json_integer(json, "failed", pattern->failed);
     kg_json_number(json, "time_ratio", exp(pattern->mean));
+    kg_json_integer(json, "fitted", pattern->fitted);
+    kg_json_number(json, "expected_ratio", pattern->fitted ? exp(pattern->effect) : (double)NAN);
     kg_json_number(json, "confidence", pattern->confidence);
     kg_json_text(json, "state", kg_pattern_state_names[pattern->state]);
     kg_json_end_object(json);

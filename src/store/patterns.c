@@ -16,7 +16,8 @@
 #define LEAST_FAILURES 0.5    // likewise, of a share of failures
 #define LARGEST_RATIO 2.0     // of the logarithm of one lesson: no outlier decides
 #define LARGEST_EFFECT 1.0
-#define Z 1.96 // of 95 %
+#define LEAST_FITTED 2 // problems whose effects are used
+#define Z 1.96         // of 95 %
 
 const char *const kg_pattern_state_names[KG_PATTERN_STATE_COUNT] = {"open", "wins", "loses",
                                                                     "fails", "demoted"};
@@ -36,6 +37,7 @@ static double wilson(int successes, int count)
 struct summing {
     struct kg_pattern pattern;
     double sum;      // of the logarithms
+    double effects;  // sum
     int latest_lost; // losses in a row, up to the latest problem
 };
 
@@ -43,6 +45,7 @@ static void judge(struct summing *summing)
 {
     struct kg_pattern *pattern = &summing->pattern;
     pattern->mean = pattern->problems ? summing->sum / pattern->problems : 0;
+    pattern->effect = summing->effects / (pattern->fitted + 1);
     double wins = wilson(pattern->wins, pattern->problems);
     double losses = wilson(pattern->losses, pattern->problems);
     double fails = wilson(pattern->failed, pattern->tried);
@@ -95,6 +98,9 @@ static void add(struct summing *summing, const struct kg_lesson *lesson)
     struct kg_pattern *pattern = &summing->pattern;
     pattern->tried += lesson->tried;
     pattern->failed += lesson->failed;
+    pattern->fitted += lesson->fitted;
+    if (lesson->fitted)
+        summing->effects += fmax(-LARGEST_EFFECT, fmin(LARGEST_EFFECT, lesson->effect));
     if (!lesson->competed)
         return;
     bool lost = lesson->ratio > LEAST_DIFFERENCE;
@@ -207,6 +213,22 @@ double kg_patterns_prior(const struct kg_patterns *patterns, const struct kg_tra
             matches(pattern, traits, subject, family, parameter ? parameter : "",
                     parameter ? value : 0))
             return effect_of(pattern);
+    }
+    return 0;
+}
+
+double kg_patterns_effect(const struct kg_patterns *patterns, const struct kg_traits *traits,
+                          const char *family, const char *parameter, int64_t value)
+{
+    enum kg_pattern_subject subject = parameter ? KG_SUBJECT_VALUE : KG_SUBJECT_FORM;
+    // The widest level, which stands last: families know dtypes and sizes, and what they miss is
+    // the same for more problems.
+    for (int i = patterns->count - 1; i >= 0; i--) {
+        const struct kg_pattern *pattern = &patterns->list[i];
+        if (pattern->fitted >= LEAST_FITTED &&
+            matches(pattern, traits, subject, family, parameter ? parameter : "",
+                    parameter ? value : 0))
+            return pattern->effect;
     }
     return 0;
 }

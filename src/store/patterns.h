@@ -54,6 +54,8 @@ struct kg_pattern {
     int wins, losses;  // of these, by more than a hundredth
     int tried, failed; // candidates with it; those that were refused, crashed, hung or spilled
     double mean;       // of the logarithm of the best time with it over the best without it
+    int fitted;        // problems whose times were expected by families, as far as it is in them
+    double effect;     // logarithm of the factor of expected times that they say, drawn towards 1
     double confidence; // of the state: see docs/patterns.md
     enum kg_pattern_state state;
 };
@@ -75,6 +77,9 @@ void kg_patterns_free(struct kg_patterns *patterns);
 // as far as is known; 0: nothing is known. The patterns are of one class and ISA.
 double kg_patterns_prior(const struct kg_patterns *patterns, const struct kg_traits *traits,
                          const char *family, const char *parameter, int64_t value);
+// The same beyond what families expect of the time: where they do, most of what wins is known.
+double kg_patterns_effect(const struct kg_patterns *patterns, const struct kg_traits *traits,
+                          const char *family, const char *parameter, int64_t value);
 
 // A table for people, or JSON.
 enum kg_status kg_store_list_patterns(struct kg_store *store, bool json, struct kg_text *text,

@@ -42,6 +42,8 @@ static struct kg_hash seal_outcome(const struct kg_key *key, const struct kg_out
         hash = kg_store_hash_integer(hash, (int64_t)outcome->emitted.high);
         hash = kg_store_hash_integer(hash, (int64_t)outcome->emitted.low);
     }
+    if (outcome->estimate > 0) // likewise, those from before it was recorded
+        hash = kg_store_hash_number(hash, outcome->estimate);
     // Outcomes from before overrides existed are sealed without that member.
     return outcome->override ? kg_hash_chain_text(hash, outcome->override) : hash;
 }
@@ -110,6 +112,7 @@ static void bind_outcome(struct kg_query *query, const struct kg_outcome *outcom
     kg_query_bind_text(query, outcome->reason);
     kg_query_bind_text(query, outcome->override ? outcome->override : "");
     kg_query_bind_hash(query, outcome->emitted);
+    kg_query_bind_number(query, outcome->estimate);
 }
 
 // Reads the columns of KG_SQL_FIND_OUTCOME up to the generator. Returns false if they are not
@@ -146,6 +149,7 @@ static bool read_outcome(struct kg_query *query, struct kg_arena *arena, struct 
     const char *reason = kg_query_text(query);
     outcome->reason = kg_arena_copy(arena, reason, strlen(reason));
     outcome->emitted = kg_query_hash(query);
+    outcome->estimate = kg_query_number(query);
     return found < KG_OUTCOME_COUNT && !arena->failed;
 }
 

@@ -136,6 +136,11 @@ const char *const kg_store_steps[KG_STORE_VERSION] = {
     "  spill_bytes INTEGER, loop_spill_bytes INTEGER, load_bytes REAL, step_flops REAL,"
     "  tensor INTEGER, seal TEXT NOT NULL);"
     "CREATE INDEX foreign_outcomes_by_key ON foreign_outcomes(key, hash);",
+
+    // What families expected of a measured candidate, and what a subject adds to that.
+    "ALTER TABLE outcomes ADD COLUMN estimate REAL NOT NULL DEFAULT 0;"
+    "ALTER TABLE lessons ADD COLUMN fitted INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE lessons ADD COLUMN effect REAL NOT NULL DEFAULT 0;",
 };
 
 #define KEY "op, definition, dtypes, sizes, layout, device, isa, units, driver, compiler, protocol "
@@ -151,7 +156,7 @@ const char *const kg_store_steps[KG_STORE_VERSION] = {
 #define OUTCOME                                                                                    \
     "kind, choice, source, bound, compile_seconds, samples, median, least, spread, abandoned, "    \
     "final, passed, seed, cases, skipped, elements, worst_relative, worst_rms, impostors, "        \
-    "verdict, reason, emitted, generator, outcomes.seal, promise, promises.seal"                   \
+    "verdict, reason, emitted, estimate, generator, outcomes.seal, promise, promises.seal"         \
     " FROM outcomes JOIN candidates ON candidates.id = outcomes.candidate"                         \
     " LEFT JOIN promises ON promises.outcome = outcomes.id"
 
@@ -178,8 +183,8 @@ const char *const kg_store_statements[KG_SQL_COUNT] = {
     [KG_SQL_ADD_OUTCOME] =
         "INSERT INTO outcomes(key, candidate, date, kind, bound, compile_seconds, samples, median,"
         " least, spread, abandoned, final, passed, seed, cases, skipped, elements, worst_relative,"
-        " worst_rms, impostors, verdict, reason, override, emitted, seal)"
-        " VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+        " worst_rms, impostors, verdict, reason, override, emitted, estimate, seal)"
+        " VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
         " RETURNING id",
     [KG_SQL_ADD_FORECAST] = "INSERT INTO promises(outcome, promise, seal) VALUES(?, ?, ?)",
     [KG_SQL_FIND_OUTCOME] = "SELECT " OUTCOME " WHERE outcomes.key = " KEY_IS
@@ -231,14 +236,14 @@ const char *const kg_store_statements[KG_SQL_COUNT] = {
     [KG_SQL_SET_MINED] = "UPDATE traits SET mined = ? WHERE key = ?",
     [KG_SQL_ADD_LESSON] =
         "INSERT OR REPLACE INTO lessons(problem, subject, family, parameter, value, op, class,"
-        " dtype, bucket, isa, date, tried, failed, competed, ratio)"
-        " VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        " dtype, bucket, isa, date, tried, failed, competed, ratio, fitted, effect)"
+        " VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     // ?1: 0 by dtype and bucket, 1 by bucket, 2 by neither.
     [KG_SQL_EACH_LESSON] =
         "SELECT problem, subject, family, parameter, value, op, class,"
         " CASE WHEN ?1 < 1 THEN dtype ELSE '' END AS some_dtype,"
         " CASE WHEN ?1 < 2 THEN bucket ELSE '' END AS some_bucket,"
-        " isa, date, tried, failed, competed, ratio FROM lessons"
+        " isa, date, tried, failed, competed, ratio, fitted, effect FROM lessons"
         " WHERE (?2 = '' OR class = ?2) AND (?3 = '' OR isa = ?3) AND (?4 = '' OR op <> ?4)"
         " ORDER BY isa, class, some_bucket, some_dtype, subject, family, parameter, value, date,"
         " problem",

@@ -86,9 +86,10 @@ enum kg_status kg_candidates_list_changed(const struct kg_match *match,
 void kg_candidates_free(struct kg_candidates *candidates);
 
 // By what factor, as a logarithm, a value changes the time as far as is known from other problems;
-// with a NULL parameter, the family. 0: nothing is known.
+// with a NULL parameter, the family. `beyond`: the time that families expect, and not the whole.
+// 0: nothing is known.
 typedef double kg_candidates_prior(void *user, const char *family, const char *parameter,
-                                   int64_t value);
+                                   int64_t value, bool beyond);
 // The model is drawn towards these factors until there are measurements. Without any the order of
 // the candidates stays as it is. Returns whether something is known.
 bool kg_candidates_advise(struct kg_candidates *candidates, kg_candidates_prior *prior, void *user);

@@ -17,11 +17,14 @@ bool kg_candidates_are_known(const struct kg_match *match, kg_candidates_prior *
 {
     struct kg_space space;
     match->family->space(match, &space);
-    bool known = prior(user, match->family->name, NULL, 0) != 0;
-    for (int i = 0; i < space.count; i++)
-        for (int at = 0; at < space.parameters[i].count && !known; at++)
-            known = prior(user, match->family->name, space.parameters[i].name,
-                          space.parameters[i].choices[at]) != 0;
+    bool known = false;
+    for (int beyond = 0; beyond < 2 && !known; beyond++) {
+        known = prior(user, match->family->name, NULL, 0, beyond) != 0;
+        for (int i = 0; i < space.count; i++)
+            for (int at = 0; at < space.parameters[i].count && !known; at++)
+                known = prior(user, match->family->name, space.parameters[i].name,
+                              space.parameters[i].choices[at], beyond) != 0;
+    }
     return known;
 }
 
@@ -31,12 +34,13 @@ bool kg_candidates_advise(struct kg_candidates *candidates, kg_candidates_prior 
     for (int r = 0; r < candidates->reading_count; r++) {
         struct kg_reading *reading = &candidates->readings[r];
         const char *family = reading->match->family->name;
-        reading->form = prior(user, family, NULL, 0);
+        reading->form = prior(user, family, NULL, 0, candidates->expected);
         known = known || reading->form != 0;
         for (int i = 0; i < reading->space.count; i++) {
             const struct kg_parameter *parameter = &reading->space.parameters[i];
             for (int at = 0; at < parameter->count; at++) {
-                double value = prior(user, family, parameter->name, parameter->choices[at]);
+                double value = prior(user, family, parameter->name, parameter->choices[at],
+                                     candidates->expected);
                 reading->prior[i][step_of_choice(parameter, at)] = value;
                 known = known || value != 0;
             }
@@ -58,7 +62,8 @@ static double promise(const struct kg_candidates *candidates, const struct kg_ca
 
 int kg_candidates_first(const struct kg_candidates *candidates, int guess)
 {
-    const double clear = 0.03;
+    // What is known beyond expected times is little, and little of it is chance.
+    const double clear = candidates->expected ? 0.01 : 0.03;
     int first = guess;
     double least = guess >= 0 ? promise(candidates, &candidates->items[guess]) - clear : INFINITY;
     for (int i = 0; i < candidates->count; i++) {

@@ -33,8 +33,7 @@ struct kg_outcome {
     struct kg_hash source;  // hash of instructions and launches if they are known, else of sources
     struct kg_hash emitted; // gen/source_identity.h; zero: not computed. Set by the recorder
     double bound;           // seconds, 0 when not computed
-    // Likewise, as kg_choice_expected; not recorded, because it can be computed again.
-    double estimate;
+    double estimate;        // likewise, as kg_choice_expected
     double compile_seconds;
     struct kg_timing timing; // set for MEASURED
     struct kg_verdict verdict;
@@ -73,7 +72,8 @@ struct kg_search {
     bool (*known)(void *user, const char *choice, struct kg_outcome *outcome);
     void (*record)(void *user, const struct kg_outcome *outcome);
     // What patterns say of a value or a family, as kg_candidates_prior; NULL: nothing is known.
-    double (*prior)(void *user, const char *family, const char *parameter, int64_t value);
+    double (*prior)(void *user, const char *family, const char *parameter, int64_t value,
+                    bool beyond);
     void (*progress)(void *user, int done, int total, const char *what);
 };
 

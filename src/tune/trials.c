@@ -339,7 +339,8 @@ static void settle_judgement(struct kg_trials *trials, struct build *build,
 // Everything between compilation and record, for one candidate.
 static void settle(struct kg_trials *trials, struct build *build)
 {
-    struct kg_outcome outcome = {.bound = kg_choice_bound(build->choice)};
+    struct kg_outcome outcome = {.bound = kg_choice_bound(build->choice),
+                                 .estimate = kg_choice_expected(build->choice)};
     if (build->made->status) {
         settle_build_failure(trials, build, &outcome);
         return;
@@ -503,6 +504,7 @@ static void record_final(struct kg_trials *trials, int position, const struct kg
                                  .choice = trial->text,
                                  .source = trial->source,
                                  .bound = kg_choice_bound(&trial->choice),
+                                 .estimate = kg_choice_expected(&trial->choice),
                                  .verdict = trial->verdict,
                                  .forecast = trial->forecast,
                                  .timing = *timing,

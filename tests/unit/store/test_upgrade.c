@@ -113,7 +113,7 @@ static void check_upgraded(int version)
     CHECK(find(store, "rowwise vector=8").emitted.low == 6);
     kg_store_close(store);
     kg_text_free(&notice);
-    CHECK(ask("PRAGMA user_version") == 8 && ask("SELECT count(*) FROM keys") == 2);
+    CHECK(ask("PRAGMA user_version") == 9 && ask("SELECT count(*) FROM keys") == 2);
     CHECK(ask("SELECT count(*) FROM outcomes") == (version < 3 ? 3 : 4));
     store = sample_open(folder); // nothing is done twice
     find(store, "rowwise vector=4");
@@ -206,6 +206,7 @@ static void test_upgrade_of_4(void)
     kg_store_close(store);
     run("DROP TABLE lessons; DROP TABLE traits; DROP TABLE leases; DROP TABLE costs;"
         "DROP TABLE texts; DROP TABLE foreign_outcomes;"
+        "ALTER TABLE outcomes DROP COLUMN estimate;"
         "ALTER TABLE rounds DROP COLUMN base;"
         "ALTER TABLE rounds DROP COLUMN kind;"
         "ALTER TABLE rounds DROP COLUMN bottleneck;"
@@ -217,7 +218,7 @@ static void test_upgrade_of_4(void)
     store = sample_open(folder);
     CHECK(find(store, "rowwise vector=8").timing.median == 1.25e-5);
     CHECK_STATUS(kg_store_lease_take(store, &key, &lease, &error), KG_OK, &error);
-    CHECK(lease.held && ask("PRAGMA user_version") == 8);
+    CHECK(lease.held && ask("PRAGMA user_version") == 9);
     kg_store_close(store);
     sample_remove(folder);
 }
@@ -232,10 +233,10 @@ static void test_newer_is_refused(void)
 {
     struct kg_store *store;
     make_old(3);
-    run("PRAGMA user_version = 9");
+    run("PRAGMA user_version = 10");
     CHECK_STATUS(kg_store_open(folder, &store, NULL, &error), KG_ERROR_UNSUPPORTED, &error);
-    CHECK(!store && strstr(error.text, "has format 9, this KernelGen knows 8") != NULL);
-    CHECK(ask("PRAGMA user_version") == 9);
+    CHECK(!store && strstr(error.text, "has format 10, this KernelGen knows 9") != NULL);
+    CHECK(ask("PRAGMA user_version") == 10);
     sample_remove(folder);
 }
 

@@ -494,12 +494,16 @@ static void who_does_not_fit_does_not_compete(void)
     unmake(&made);
 }
 
-static double known[10]; // of the values of the third parameter, by step
+static double known[10];     // of the values of the third parameter, by step
+static bool is_known_beyond; // what families expect, and not of the whole time
 
-static double prior_of(void *user, const char *name, const char *parameter, int64_t value)
+static double prior_of(void *user, const char *name, const char *parameter, int64_t value,
+                       bool beyond)
 {
     (void)user;
-    CHECK_TEXT(name, "fake");
+    (void)name;
+    if (beyond != is_known_beyond)
+        return 0;
     for (int step = 0; parameter && strcmp(parameter, last_name) == 0 && step < 10; step++)
         if (step * step == value)
             return known[step];
@@ -515,6 +519,26 @@ static void walk(struct kg_candidates *candidates, int *order, int count)
         CHECK(kg_candidates_pick(candidates, best, 1, &order[i]) == 1);
         try_one(candidates, order[i], 1 + 0.01 * ((order[i] * 37) % 11));
     }
+}
+
+// Where a family expects times only what is known beyond these counts, and a hundredth decides.
+static void expected_times_are_corrected(void)
+{
+    memset(known, 0, sizeof known);
+    known[5] = -0.02;
+    last_name = "c";
+    for (int beyond = 0; beyond < 2; beyond++) {
+        is_known_beyond = beyond;
+        struct kg_candidates candidates = list_of_family(0, 0, 16, 5000);
+        CHECK(kg_candidates_are_known(&listing, prior_of, NULL));
+        CHECK(kg_candidates_advise(&candidates, prior_of, NULL) == beyond);
+        int at = kg_candidates_find(&candidates, &listing, &guess);
+        const struct kg_candidate *first = &candidates.items[kg_candidates_first(&candidates, at)];
+        CHECK(first->config.value[0] == 0 && first->config.value[2] == (beyond ? 25 : 16));
+        kg_candidates_free(&candidates);
+    }
+    is_known_beyond = false;
+    last_name = "p";
 }
 
 static void without_knowledge_the_order_stays(void)
@@ -581,8 +605,9 @@ static void what_won_elsewhere_is_kept(void)
     last_name = "p";
 }
 
-TEST_MAIN(what_won_elsewhere_is_kept, without_knowledge_the_order_stays,
-          what_won_elsewhere_comes_first, whole_spaces_are_listed, vast_spaces_are_sampled,
-          neighbours_come_first, the_model_combines, best_forecasts_precede_neighbours,
-          idle_values_come_last, limits_wait, families_list_their_own, expected_times_are_followed,
-          families_compete, who_does_not_fit_does_not_compete)
+TEST_MAIN(what_won_elsewhere_is_kept, expected_times_are_corrected,
+          without_knowledge_the_order_stays, what_won_elsewhere_comes_first,
+          whole_spaces_are_listed, vast_spaces_are_sampled, neighbours_come_first,
+          the_model_combines, best_forecasts_precede_neighbours, idle_values_come_last, limits_wait,
+          families_list_their_own, expected_times_are_followed, families_compete,
+          who_does_not_fit_does_not_compete)

@@ -482,8 +482,10 @@ static void limits_that_change_nothing_are_not_compiled(void)
 // known.
 static const int64_t *taught;
 
-static double prior_of(void *user, const char *name, const char *parameter, int64_t value)
+static double prior_of(void *user, const char *name, const char *parameter, int64_t value,
+                       bool beyond)
 {
+    (void)beyond;
     (void)user;
     (void)name;
     return parameter && taught && value == taught[*parameter - 'a'] ? -0.7 : 0;
