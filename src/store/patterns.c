@@ -16,8 +16,8 @@
 #define LEAST_FAILURES 0.5    // likewise, of a share of failures
 #define LARGEST_RATIO 2.0     // of the logarithm of one lesson: no outlier decides
 #define LARGEST_EFFECT 1.0
-#define LEAST_FITTED 2 // problems whose effects are used
-#define Z 1.96         // of 95 %
+#define LEAST_VARIANCE 4e-4 // of effects: two hundredths are chance
+#define Z 1.96              // of 95 %
 
 const char *const kg_pattern_state_names[KG_PATTERN_STATE_COUNT] = {"open", "wins", "loses",
                                                                     "fails", "demoted"};
@@ -36,16 +36,28 @@ static double wilson(int successes, int count)
 // The lessons of one pattern, the oldest first.
 struct summing {
     struct kg_pattern pattern;
-    double sum;      // of the logarithms
-    double effects;  // sum
-    int latest_lost; // losses in a row, up to the latest problem
+    double sum;              // of the logarithms
+    double effects, squares; // sums
+    int latest_lost;         // losses in a row, up to the latest problem
 };
+
+// The mean effect as far as the problems agree on it: without the share of its square that chance
+// explains (James and Stein, 1961).
+static double effect_of(const struct summing *summing)
+{
+    int n = summing->pattern.fitted;
+    double mean = n > 0 ? summing->effects / n : 0;
+    if (n < LEAST_PROBLEMS || mean == 0)
+        return 0;
+    double variance = (summing->squares - n * mean * mean) / (n - 1) + LEAST_VARIANCE;
+    return mean * n / (n + 1) * fmax(0, 1 - variance / (n * mean * mean));
+}
 
 static void judge(struct summing *summing)
 {
     struct kg_pattern *pattern = &summing->pattern;
     pattern->mean = pattern->problems ? summing->sum / pattern->problems : 0;
-    pattern->effect = summing->effects / (pattern->fitted + 1);
+    pattern->effect = effect_of(summing);
     double wins = wilson(pattern->wins, pattern->problems);
     double losses = wilson(pattern->losses, pattern->problems);
     double fails = wilson(pattern->failed, pattern->tried);
@@ -99,8 +111,11 @@ static void add(struct summing *summing, const struct kg_lesson *lesson)
     pattern->tried += lesson->tried;
     pattern->failed += lesson->failed;
     pattern->fitted += lesson->fitted;
-    if (lesson->fitted)
-        summing->effects += fmax(-LARGEST_EFFECT, fmin(LARGEST_EFFECT, lesson->effect));
+    if (lesson->fitted) {
+        double effect = fmax(-LARGEST_EFFECT, fmin(LARGEST_EFFECT, lesson->effect));
+        summing->effects += effect;
+        summing->squares += effect * effect;
+    }
     if (!lesson->competed)
         return;
     bool lost = lesson->ratio > LEAST_DIFFERENCE;
@@ -177,7 +192,7 @@ void kg_patterns_free(struct kg_patterns *patterns)
     *patterns = (struct kg_patterns){0};
 }
 
-static double effect_of(const struct kg_pattern *pattern)
+static double worth_of(const struct kg_pattern *pattern)
 {
     double mean = fmax(-LARGEST_EFFECT, fmin(LARGEST_EFFECT, pattern->mean));
     switch (pattern->state) {
@@ -212,7 +227,7 @@ double kg_patterns_prior(const struct kg_patterns *patterns, const struct kg_tra
         if (pattern->state != KG_PATTERN_OPEN &&
             matches(pattern, traits, subject, family, parameter ? parameter : "",
                     parameter ? value : 0))
-            return effect_of(pattern);
+            return worth_of(pattern);
     }
     return 0;
 }
@@ -225,9 +240,8 @@ double kg_patterns_effect(const struct kg_patterns *patterns, const struct kg_tr
     // the same for more problems.
     for (int i = patterns->count - 1; i >= 0; i--) {
         const struct kg_pattern *pattern = &patterns->list[i];
-        if (pattern->fitted >= LEAST_FITTED &&
-            matches(pattern, traits, subject, family, parameter ? parameter : "",
-                    parameter ? value : 0))
+        if (pattern->effect != 0 && matches(pattern, traits, subject, family,
+                                            parameter ? parameter : "", parameter ? value : 0))
             return pattern->effect;
     }
     return 0;

@@ -55,7 +55,7 @@ struct kg_pattern {
     int tried, failed; // candidates with it; those that were refused, crashed, hung or spilled
     double mean;       // of the logarithm of the best time with it over the best without it
     int fitted;        // problems whose times were expected by families, as far as it is in them
-    double effect;     // logarithm of the factor of expected times that they say, drawn towards 1
+    double effect;     // logarithm of the factor of expected times that they agree on; 0: none
     double confidence; // of the state: see docs/patterns.md
     enum kg_pattern_state state;
 };

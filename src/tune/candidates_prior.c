@@ -60,13 +60,25 @@ static double promise(const struct kg_candidates *candidates, const struct kg_ca
     return sum;
 }
 
+// The number of values that differ from the guess's, in the same family.
+static int count_changes(const struct kg_candidate *candidate, const struct kg_candidate *guess)
+{
+    int changes = 0;
+    for (int i = 0; i < KG_MAX_PARAMETERS && candidate->reading == guess->reading; i++)
+        changes += candidate->step[i] != guess->step[i];
+    return changes;
+}
+
 int kg_candidates_first(const struct kg_candidates *candidates, int guess)
 {
-    // What is known beyond expected times is little, and little of it is chance.
-    const double clear = candidates->expected ? 0.01 : 0.03;
+    const double clear = 0.03;
+    const int most_changes = 2; // values that are good one by one may be bad together
     int first = guess;
     double least = guess >= 0 ? promise(candidates, &candidates->items[guess]) - clear : INFINITY;
     for (int i = 0; i < candidates->count; i++) {
+        if (guess >= 0 &&
+            count_changes(&candidates->items[i], &candidates->items[guess]) > most_changes)
+            continue;
         double value = promise(candidates, &candidates->items[i]);
         bool nearer = first >= 0 && first != guess && value == least &&
                       candidates->items[i].distance < candidates->items[first].distance;

@@ -521,11 +521,11 @@ static void walk(struct kg_candidates *candidates, int *order, int count)
     }
 }
 
-// Where a family expects times only what is known beyond these counts, and a hundredth decides.
+// Where a family expects times only what is known beyond these counts.
 static void expected_times_are_corrected(void)
 {
     memset(known, 0, sizeof known);
-    known[5] = -0.02;
+    known[5] = -0.04;
     last_name = "c";
     for (int beyond = 0; beyond < 2; beyond++) {
         is_known_beyond = beyond;
