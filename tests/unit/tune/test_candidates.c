@@ -541,6 +541,26 @@ static void expected_times_are_corrected(void)
     last_name = "p";
 }
 
+static double prior_of_fours(void *user, const char *name, const char *parameter, int64_t value,
+                             bool beyond)
+{
+    (void)user, (void)name, (void)beyond;
+    return parameter && value == 4 ? -0.1 : 0;
+}
+
+// Though each of the three would be better alone.
+static void two_values_change_at_once(void)
+{
+    struct kg_candidates candidates = list(16, 25, 36, 5000);
+    CHECK(kg_candidates_advise(&candidates, prior_of_fours, NULL));
+    int at = kg_candidates_find(&candidates, &fake, &guess), fours = 0;
+    const struct kg_candidate *first = &candidates.items[kg_candidates_first(&candidates, at)];
+    for (int i = 0; i < 3; i++)
+        fours += first->config.value[i] == 4;
+    CHECK(fours == 2 && first->distance > 0);
+    kg_candidates_free(&candidates);
+}
+
 static void without_knowledge_the_order_stays(void)
 {
     int before[60], after[60];
@@ -605,7 +625,7 @@ static void what_won_elsewhere_is_kept(void)
     last_name = "p";
 }
 
-TEST_MAIN(what_won_elsewhere_is_kept, expected_times_are_corrected,
+TEST_MAIN(what_won_elsewhere_is_kept, expected_times_are_corrected, two_values_change_at_once,
           without_knowledge_the_order_stays, what_won_elsewhere_comes_first,
           whole_spaces_are_listed, vast_spaces_are_sampled, neighbours_come_first,
           the_model_combines, best_forecasts_precede_neighbours, idle_values_come_last, limits_wait,
