@@ -299,6 +299,7 @@ static void test_seal(void)
     static const char *const changes[] = {
         "UPDATE outcomes SET median = median * 0.5",
         "UPDATE outcomes SET passed = 0",
+        "UPDATE outcomes SET estimate = estimate * 0.5",
         "UPDATE problems SET sizes = 'P=4096 D=1001'",
         "UPDATE candidates SET choice = 'rowwise vector=9' WHERE choice = 'rowwise vector=8'",
         "UPDATE outcomes SET candidate = 2 WHERE candidate = 1",
@@ -311,6 +312,7 @@ static void test_seal(void)
         neighbour.sizes = "P=4096 D=1001";
         struct kg_outcome eight = sample_outcome("rowwise vector=8"),
                           four = sample_outcome("rowwise vector=4");
+        eight.estimate = four.estimate = 1e-5;
         kg_store_append(store, &key, &eight, &error);
         kg_store_append(store, &key, &four, &error);
         snprintf(path, sizeof path, "%s/records.db", fresh);

@@ -1,77 +1,8 @@
 // Listing the configs of a space, and the order in which they are tried.
 
-#include "support/sample_problem.h"
-#include "test.h"
-#include "tune/candidates.h"
+#include "support/made_up_space.h"
 
-#include <math.h>
 #include <stdlib.h>
-
-static int parameters = 3; // of the made-up space, ten values each
-static struct kg_error error;
-static int refusals;
-static const char *last_name = "p"; // of the third parameter
-
-// What lies next to what goes by the values, not by the order in which they are listed.
-static const int shuffled[10] = {4, 9, 0, 5, 2, 7, 3, 8, 1, 6};
-
-static struct kg_config guess; // of all made-up families
-
-static void space_of(const struct kg_match *match, struct kg_space *space)
-{
-    (void)match;
-    *space = (struct kg_space){.count = parameters};
-    for (int i = 0; i < parameters; i++) {
-        space->parameters[i].name = i == 2 ? last_name : "p";
-        space->parameters[i].count = 10;
-        for (int k = 0; k < 10; k++)
-            space->parameters[i].choices[k] = i == 2 ? shuffled[k] * shuffled[k] : k * k;
-    }
-}
-
-static bool is_valid(const struct kg_match *match, const struct kg_config *config,
-                     struct kg_text *reason)
-{
-    (void)match;
-    if (config->value[0] != 81)
-        return true;
-    kg_text_add(reason, "81 is too much");
-    return false;
-}
-
-static void guess_of(const struct kg_match *match, struct kg_config *config)
-{
-    (void)match;
-    *config = guess;
-}
-
-static double bound_of(const struct kg_match *match, const struct kg_config *config)
-{
-    (void)match;
-    return (double)config->value[1];
-}
-
-static const struct kg_family family = {
-    .name = "fake", .space = space_of, .valid = is_valid, .guess = guess_of, .bound = bound_of};
-static const struct kg_match fake = {.family = &family};
-
-static void count_refusal(void *user, const struct kg_match *match, const struct kg_config *config,
-                          const char *reason)
-{
-    (void)user;
-    (void)match;
-    refusals += config->value[0] == 81 && strcmp(reason, "81 is too much") == 0;
-}
-
-static struct kg_candidates list(int64_t a, int64_t b, int64_t c, int most)
-{
-    struct kg_candidates candidates;
-    guess = (struct kg_config){{a, b, c}};
-    CHECK_STATUS(
-        kg_candidates_list(&fake, &kg_target_host, most, count_refusal, NULL, &candidates, &error),
-        KG_OK, &error);
-    return candidates;
-}
 
 static void whole_spaces_are_listed(void)
 {
@@ -116,18 +47,6 @@ static void vast_spaces_are_sampled(void)
     CHECK(twice == 0);
     kg_candidates_free(&candidates);
     parameters = 3;
-}
-
-static void try_one(struct kg_candidates *candidates, int at, double seconds)
-{
-    candidates->items[at].state = KG_CANDIDATE_TRIED;
-    candidates->items[at].seconds = seconds;
-}
-
-static int find(const struct kg_candidates *candidates, int a, int b, int c)
-{
-    struct kg_config config = {{a * a, b * b, c * c}};
-    return kg_candidates_find(candidates, &fake, &config);
 }
 
 static void neighbours_come_first(void)
@@ -218,45 +137,6 @@ static void idle_values_come_last(void)
         last += candidates.items[picked[i]].step[2] == 5;
     CHECK(last > 0);
     kg_candidates_free(&candidates);
-}
-
-// Lists the second family's configs: those with equal first and second values.
-static void list_some(const struct kg_match *match, kg_config_take *take, void *user)
-{
-    (void)match;
-    bool more = true;
-    for (int i = 0; i < 100 && more; i++)
-        more = take(user,
-                    &(struct kg_config){{i / 10 * (i / 10), i / 10 * (i / 10), i % 10 * (i % 10)}});
-}
-
-// The smaller the first value the better; of the third it knows nothing.
-static double expected_of(const struct kg_match *match, const struct kg_config *config)
-{
-    (void)match;
-    return exp((double)config->value[0] / 40);
-}
-
-static const struct kg_family listing_family = {.name = "listing",
-                                                .space = space_of,
-                                                .valid = is_valid,
-                                                .guess = guess_of,
-                                                .bound = bound_of,
-                                                .list = list_some,
-                                                .expected = expected_of,
-                                                .orders_configs = true};
-static const struct kg_family *const listing_families[] = {&listing_family, NULL};
-static const struct kg_target listing_target = {.name = "listing", .families = listing_families};
-static const struct kg_match listing = {.family = &listing_family};
-
-static struct kg_candidates list_of_family(int64_t a, int64_t b, int64_t c, int most)
-{
-    struct kg_candidates candidates;
-    guess = (struct kg_config){{a, b, c}};
-    CHECK_STATUS(kg_candidates_list(&listing, &listing_target, most, count_refusal, NULL,
-                                    &candidates, &error),
-                 KG_OK, &error);
-    return candidates;
 }
 
 // 90 of them are valid; 49 and 64 are expected to take more than three times as long as the best.
@@ -494,140 +374,7 @@ static void who_does_not_fit_does_not_compete(void)
     unmake(&made);
 }
 
-static double known[10];     // of the values of the third parameter, by step
-static bool is_known_beyond; // what families expect, and not of the whole time
-
-static double prior_of(void *user, const char *name, const char *parameter, int64_t value,
-                       bool beyond)
-{
-    (void)user;
-    (void)name;
-    if (beyond != is_known_beyond)
-        return 0;
-    for (int step = 0; parameter && strcmp(parameter, last_name) == 0 && step < 10; step++)
-        if (step * step == value)
-            return known[step];
-    return 0;
-}
-
-// Walks through the space as a search does and writes down the order.
-static void walk(struct kg_candidates *candidates, int *order, int count)
-{
-    int best = kg_candidates_find(candidates, &fake, &guess);
-    try_one(candidates, best, 1);
-    for (int i = 0; i < count; i++) {
-        CHECK(kg_candidates_pick(candidates, best, 1, &order[i]) == 1);
-        try_one(candidates, order[i], 1 + 0.01 * ((order[i] * 37) % 11));
-    }
-}
-
-// Where a family expects times only what is known beyond these counts.
-static void expected_times_are_corrected(void)
-{
-    memset(known, 0, sizeof known);
-    known[5] = -0.04;
-    last_name = "c";
-    for (int beyond = 0; beyond < 2; beyond++) {
-        is_known_beyond = beyond;
-        struct kg_candidates candidates = list_of_family(0, 0, 16, 5000);
-        CHECK(kg_candidates_are_known(&listing, prior_of, NULL));
-        CHECK(kg_candidates_advise(&candidates, prior_of, NULL) == beyond);
-        int at = kg_candidates_find(&candidates, &listing, &guess);
-        const struct kg_candidate *first = &candidates.items[kg_candidates_first(&candidates, at)];
-        CHECK(first->config.value[0] == 0 && first->config.value[2] == (beyond ? 25 : 16));
-        kg_candidates_free(&candidates);
-    }
-    is_known_beyond = false;
-    last_name = "p";
-}
-
-static double prior_of_fours(void *user, const char *name, const char *parameter, int64_t value,
-                             bool beyond)
-{
-    (void)user, (void)name, (void)beyond;
-    return parameter && value == 4 ? -0.1 : 0;
-}
-
-// Though each of the three would be better alone.
-static void two_values_change_at_once(void)
-{
-    struct kg_candidates candidates = list(16, 25, 36, 5000);
-    CHECK(kg_candidates_advise(&candidates, prior_of_fours, NULL));
-    int at = kg_candidates_find(&candidates, &fake, &guess), fours = 0;
-    const struct kg_candidate *first = &candidates.items[kg_candidates_first(&candidates, at)];
-    for (int i = 0; i < 3; i++)
-        fours += first->config.value[i] == 4;
-    CHECK(fours == 2 && first->distance > 0);
-    kg_candidates_free(&candidates);
-}
-
-static void without_knowledge_the_order_stays(void)
-{
-    int before[60], after[60];
-    memset(known, 0, sizeof known);
-    last_name = "c";
-    struct kg_candidates candidates = list(16, 25, 36, 5000);
-    walk(&candidates, before, 60);
-    kg_candidates_free(&candidates);
-    candidates = list(16, 25, 36, 5000);
-    CHECK(!kg_candidates_advise(&candidates, prior_of, NULL));
-    CHECK(!kg_candidates_are_known(&fake, prior_of, NULL));
-    int at = kg_candidates_find(&candidates, &fake, &guess);
-    CHECK(kg_candidates_first(&candidates, at) == at);
-    walk(&candidates, after, 60);
-    CHECK(memcmp(before, after, sizeof before) == 0);
-    kg_candidates_free(&candidates);
-    last_name = "p";
-}
-
-static void what_won_elsewhere_comes_first(void)
-{
-    int picked;
-    memset(known, 0, sizeof known);
-    known[2] = -0.4;
-    known[6] = 0.3;
-    last_name = "c";
-    struct kg_candidates candidates = list(16, 25, 36, 5000);
-    CHECK(kg_candidates_are_known(&fake, prior_of, NULL));
-    CHECK(kg_candidates_advise(&candidates, prior_of, NULL));
-    // Before anything is measured: that value, and all else as the rule has it.
-    int at = kg_candidates_find(&candidates, &fake, &guess);
-    const struct kg_candidate *first = &candidates.items[kg_candidates_first(&candidates, at)];
-    CHECK(first->config.value[0] == 16 && first->config.value[1] == 25 &&
-          first->config.value[2] == 4);
-    // And it is tried first, four steps away.
-    try_one(&candidates, at, 1);
-    CHECK(kg_candidates_pick(&candidates, at, 1, &picked) == 1);
-    CHECK(candidates.items[picked].step[2] == 2);
-    // Here it is slower: measurements outweigh what is known from elsewhere.
-    try_one(&candidates, picked, 2);
-    CHECK(kg_candidates_pick(&candidates, at, 1, &picked) == 1);
-    CHECK(candidates.items[picked].step[2] != 2);
-    kg_candidates_free(&candidates);
-    last_name = "p";
-}
-
-// Leaving a value that won elsewhere costs what it was worth; other parameters are tried first.
-static void what_won_elsewhere_is_kept(void)
-{
-    int picked[6];
-    memset(known, 0, sizeof known);
-    known[6] = -0.4; // the guess's
-    last_name = "c";
-    struct kg_candidates candidates = list(16, 25, 36, 5000);
-    kg_candidates_advise(&candidates, prior_of, NULL);
-    int at = kg_candidates_find(&candidates, &fake, &guess);
-    try_one(&candidates, at, 1);
-    CHECK(kg_candidates_pick(&candidates, at, 6, picked) == 6);
-    for (int i = 0; i < 6; i++)
-        CHECK(candidates.items[picked[i]].step[2] == 6);
-    kg_candidates_free(&candidates);
-    last_name = "p";
-}
-
-TEST_MAIN(what_won_elsewhere_is_kept, expected_times_are_corrected, two_values_change_at_once,
-          without_knowledge_the_order_stays, what_won_elsewhere_comes_first,
-          whole_spaces_are_listed, vast_spaces_are_sampled, neighbours_come_first,
+TEST_MAIN(whole_spaces_are_listed, vast_spaces_are_sampled, neighbours_come_first,
           the_model_combines, best_forecasts_precede_neighbours, idle_values_come_last, limits_wait,
           families_list_their_own, expected_times_are_followed, families_compete,
           who_does_not_fit_does_not_compete)

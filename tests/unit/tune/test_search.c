@@ -75,6 +75,9 @@ static void expected_times_lead(void)
     CHECK_STATUS(kg_search_run(&search, &found, &error), KG_OK, &error);
     CHECK(found.measured <= 16 && found.complete);
     CHECK(found.seconds < 1.001 * seconds_of(world.best));
+    for (int i = 0; i < seen.count; i++) // what patterns learn from
+        CHECK(seen.outcomes[i].kind != KG_OUTCOME_MEASURED || seen.outcomes[i].estimate > 0);
+    CHECK(seen.finals > 0);
     world.expected = false;
 }
 
