@@ -186,7 +186,7 @@ class Operator:
     def contenders(self):
         """All that could run. The speed of the memory is that of a copy or, for reductions, of a
         kernel that only reads."""
-        yield from ("kernelgen", "measured", "eager", "compile")
+        yield from ("kernelgen", "patterns", "measured", "eager", "compile")
         yield "read" if self.group == "reductions" else "copy"
 
     def record(self):

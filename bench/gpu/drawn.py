@@ -2,8 +2,8 @@
 """Shapes drawn by a seed, on a GPU: KernelGen beside cuBLASLt, eager PyTorch and torch.compile.
 
     bench/gpu/drawn.py [--seed S] [--count N] [--set products,rows,pointwise,reductions,scans]
-                       [--dtype f16,bf16,f32] [--measure] [--seconds N] [--budget SECONDS]
-                       [--json FILE] [--list]
+                       [--dtype f16,bf16,f32] [--measure] [--seconds N] [--learned HOME]
+                       [--alone] [--budget SECONDS] [--json FILE] [--list]
 
 draw.py says from which ranges, and --list prints what is drawn, without a GPU and without PyTorch.
 Rules that are fitted to lists of shapes are judged here by others: a fresh seed shows what they do
@@ -11,10 +11,14 @@ elsewhere, a seed used before shows what a change did. Each shape is planned by 
 --measure, by search, for at most --seconds each. Everyone takes turns in one process on the same
 random normal data, the L2 flushed before each run; timing.py says how.
 
+--learned adds the rule's choice as patterns correct it, from the records of HOME without those of
+the ops that are drawn. With --measure the summary says what choices without measuring are worth.
+
 Products stand beside the first answer of cuBLASLt's heuristic, all others beside eager PyTorch and
 torch.compile, and beside a copy that moves as many bytes or, for reductions, a kernel that reads
 them. All columns are times of others over ours, above 1 where we are faster. Ours is compared with
-a reference in f64 (of products of f16 and bf16, in f32) before it is timed and afterwards.
+a reference in f64 (of products of f16 and bf16, in f32) before it is timed and afterwards. With
+--alone there is no one beside us.
 
 What torch.compile makes and what the rules choose is compiled ahead on all cores, for BATCH shapes
 at a time and in at most half of the time that is left; the rest is compiled when its turn comes.
@@ -23,16 +27,18 @@ every shape. The exit status is 0 if every result that was tried is there and ri
 """
 
 import argparse
+import contextlib
 import json
 import os
 import shutil
+import sqlite3
 import sys
 import tempfile
 import time
 from dataclasses import asdict
 
 from draw import add_arguments, draw_cases, is_aligned, parse, print_list
-from drawn_summary import is_complete, peers_of, print_summary, ratios_of
+from drawn_summary import NAMES, is_complete, peers_of, print_summary, ratios_of
 from kernelgen_plan import load_library
 from results import write_json
 from timing_process import COMPILE_LIMIT, OURS, Run, keep_compiled_in, plans_job
@@ -48,17 +54,43 @@ def worker_of(name):
 
 
 def settings_of(arguments, name, home):
-    contenders = ["kernelgen", *peers_of(name)]
+    contenders = ["kernelgen"]
+    contenders += ["patterns"] if arguments.learned else []
     contenders += ["measured"] if arguments.measure else []
-    contenders += {"products": [], "reductions": ["read"]}.get(name, ["copy"])
+    if not arguments.alone:
+        contenders += peers_of(name)
+        contenders += {"products": [], "reductions": ["read"]}.get(name, ["copy"])
     return dict(home=home, seconds=arguments.race, search_seconds=arguments.seconds, graphs=False,
                 contenders=contenders)
 
 
-def compile_ahead(name, batch, home, limit):
+def learn(source, home, cases):
+    """Keeps the records of a home but for those of the ops of these cases. The same statement
+    under another name is another op."""
+    folder = os.path.join(home, "learned")
+    shutil.rmtree(folder, ignore_errors=True)
+    os.mkdir(folder)
+    with contextlib.closing(sqlite3.connect(os.path.join(folder, "records.db"))) as records:
+        with contextlib.closing(sqlite3.connect(os.path.join(source, "records.db"))) as taught:
+            taught.backup(records)
+        ops = list({case.op for case in cases})
+        names = ",".join("?" * len(ops))
+        keys = f"(SELECT id FROM full_keys WHERE op IN ({names}))"
+        outcomes = f"(SELECT id FROM outcomes WHERE key IN {keys})"
+        for table, condition in (("lessons", f"op IN ({names})"),
+                                 ("promises", f"outcome IN {outcomes}"),
+                                 ("outcomes", f"key IN {keys}"), ("wisdom", f"key IN {keys}"),
+                                 ("traits", f"key IN {keys}")):
+            records.execute(f"DELETE FROM {table} WHERE {condition}", ops)
+        records.commit()
+
+
+def compile_ahead(arguments, name, batch, home, limit):
     """Plans by rule and what torch.compile makes, at the same time."""
     jobs, worker = [plans_job(home, batch)], worker_of(name)
-    if "compile" in peers_of(name):
+    if arguments.learned:
+        jobs.append(plans_job(home, batch, "learned"))
+    if "compile" in peers_of(name) and not arguments.alone:
         text = json.dumps(dict(jobs=[dict(shape=asdict(case)) for case in batch]))
         jobs += [([worker, "--compile", share], text) for share in shares(len(batch))]
     began = time.monotonic()
@@ -84,7 +116,7 @@ def print_line(name, line):
         rate = line["flops"] / us * 1e-6 if name == "products" else line["bytes"] / us * 1e-3
         cells = "".join(f"{ratios[peer]:8.2f}" if peer in ratios else f"{'-':>8}"
                         for peer in columns)
-        label = f"{line['number']:3} {line['label']}" if ours == rows[0] else "    by search"
+        label = f"{line['number']:3} {line['label']}" if ours == rows[0] else f"    {NAMES[ours]}"
         choice = line["notes"].get(ours, {}).get("choice", "")
         print(f"{label:48}{us:9.1f}{rate:8.0f}{cells}  [{choice}]")
     missing = [reason for ours in OURS if (reason := line["reasons"].get(ours))]
@@ -118,10 +150,12 @@ class SetRun:
 
     def all(self):
         print(heading(self.name))
+        if self.arguments.learned:
+            learn(self.arguments.learned, self.home, self.cases)
         for first in range(0, len(self.cases), BATCH):
             batch = self.cases[first:first + BATCH]
             if self.left() > 0:
-                compile_ahead(self.name, batch, self.home, self.left() / 2)
+                compile_ahead(self.arguments, self.name, batch, self.home, self.left() / 2)
             settings = settings_of(self.arguments, self.name, self.home)
             run = Run(worker_of(self.name), batch, settings, self.report, self.left())
             run.all()
@@ -150,6 +184,8 @@ def parse_all():
     add_arguments(parser)
     parser.add_argument("--measure", action="store_true", help="also what a search chooses")
     parser.add_argument("--seconds", type=float, default=0.0, help="limit of each search")
+    parser.add_argument("--learned", metavar="HOME", help="also the rule corrected by patterns")
+    parser.add_argument("--alone", action="store_true", help="no one beside us")
     parser.add_argument("--race", type=float, default=0.3, help="seconds of a shape's races")
     parser.add_argument("--budget", type=float, default=1e9, help="seconds for everything")
     parser.add_argument("--json", default="", metavar="FILE")

@@ -8,7 +8,7 @@ from matmul_summary import print_missing
 from results import geometric_mean, percentile
 from timing_process import OURS
 
-NAMES = {"kernelgen": "by rule", "measured": "by search"}
+NAMES = {"kernelgen": "by rule", "patterns": "by patterns", "measured": "by search"}
 ROOFS = "copy", "read"
 WORST = 10
 COLUMNS = "eager", "compile", "lt", "best", "memory"
@@ -99,14 +99,41 @@ def print_worst(lines, ours):
 
 def is_complete(lines):
     """Whether every line has a correct result and a time of ours."""
-    wanted = {name for line in lines for name in OURS if name in line["cold"]} | {"kernelgen"}
+    wanted = {name for line in lines for name in ("kernelgen", "measured") if name in line["cold"]}
+    wanted.add("kernelgen")
     return all(name in line["cold"] for line in lines for name in wanted)
+
+
+def share_of_search(line, ours):
+    """A choice's speed over the search's. Where patterns change nothing, theirs is the rule's."""
+    cold = line["cold"]
+    return cold["measured"]["us"] / cold[ours if ours in cold else "kernelgen"]["us"]
+
+
+def print_choices(lines):
+    """What choices without measuring are worth. Returns the figures for the file."""
+    searched = [line for line in lines if {"kernelgen", "measured"} <= line["cold"].keys()]
+    changed = [line for line in searched if "patterns" in line["cold"]]
+    rows = [(NAMES[ours], [share_of_search(line, ours) for line in searched])
+            for ours in ("kernelgen", "patterns") if ours == "kernelgen" or changed]
+    rows += [("by patterns over by rule, where they differ",
+              [line["cold"]["kernelgen"]["us"] / line["cold"]["patterns"]["us"]
+               for line in changed])] if changed else []
+    found = {name: dict(shapes=len(values), mean=geometric_mean(values),
+                        tenth=percentile(values, 0.1), worst=min(values))
+             for name, values in rows if values}
+    if found:
+        print(f"\n{'speed over the search, cold':44}{'shapes':>8}{'mean':>8}{'tenth':>8}{'worst':>8}")
+    for name, cell in found.items():
+        print(f"{name:44}{cell['shapes']:8}{cell['mean']:8.3f}{cell['tenth']:8.3f}"
+              f"{cell['worst']:8.3f}")
+    return found
 
 
 def print_summary(title, lines):
     """Returns the figures for the file."""
     summary = {}
-    for ours in OURS:
+    for ours in ("kernelgen", "measured"):
         found = summarise(lines, ours)
         if found:
             print(f"\n{title}, {NAMES[ours]}: times of others over ours, cold")
@@ -114,5 +141,6 @@ def print_summary(title, lines):
             print_worst(lines, ours)
             summary[ours] = dict(parts=found,
                                  worst=[line["label"] for line in worst_lines(lines, ours)])
+    summary["choices"] = print_choices(lines)
     print_missing(lines)
     return summary

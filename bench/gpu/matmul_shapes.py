@@ -88,7 +88,7 @@ class Shape:
     @property
     def contenders(self):
         """All that could run."""
-        yield from ("kernelgen", "measured", "lt", "lt_tuned", "torch")
+        yield from ("kernelgen", "patterns", "measured", "lt", "lt_tuned", "torch")
         if self.gelu:
             yield "compile"
         if self.suits_triton:

@@ -21,7 +21,7 @@ START_LIMIT = 240  # seconds until the process has PyTorch and what all shapes s
 COMPILE_LIMIT = 240
 BETWEEN_LIMIT = 60
 MAX_FAILURES = 4  # after this many a contender is dropped for good
-OURS = "kernelgen", "measured"
+OURS = "kernelgen", "patterns", "measured"
 COMPILERS = 12  # processes, or threads
 
 
@@ -69,10 +69,10 @@ def share_of(cases, share):
     return cases[number::count]
 
 
-def plans_job(home, shapes):
-    """For run_together: makes the plans of these shapes by rule."""
+def plans_job(home, shapes, name="estimate"):
+    """For run_together: makes the plans of these shapes by rule, with the records of that name."""
     jobs = [dict(file=shape.file, op=shape.op, bindings=shape.bindings) for shape in shapes]
-    return [PLANS], json.dumps(dict(home=os.path.join(home, "estimate"), jobs=jobs))
+    return [PLANS], json.dumps(dict(home=os.path.join(home, name), jobs=jobs))
 
 
 class Process:

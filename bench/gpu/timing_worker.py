@@ -63,7 +63,8 @@ class Worker:
 
 
 class Contenders:
-    """A shape's tensors, and a method for each contender: a pair of what runs cold and in a graph.
+    """A shape's tensors, and a method for each contender: a pair of what runs cold and in a graph,
+    or None where it has nothing of its own to run.
 
     A script's own class sets `inputs` and `y`, and has `check(name, run)`: the errors of one run,
     or Unavailable. What `open` lists is closed at the end.
@@ -83,6 +84,12 @@ class Contenders:
     def kernelgen(self):
         run, self.notes["kernelgen"] = self.plan("estimate", "estimate")
         return run, run
+
+    def patterns(self):
+        """The rule, corrected by what other ops taught; None where that changes nothing."""
+        run, self.notes["patterns"] = self.plan("learned", "estimate")
+        same = self.notes["patterns"]["choice"] == self.notes.get("kernelgen", {}).get("choice")
+        return None if same else (run, run)
 
     def measured(self):
         """The search runs in a process of its own, which a bad candidate may take with it."""
@@ -163,6 +170,8 @@ class Line:
             self.stage(name)
             try:
                 pair = getattr(contenders, name)()
+                if not pair:
+                    continue
                 if name in ROOFS:
                     pair[0]()
                 else:

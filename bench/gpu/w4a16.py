@@ -3,13 +3,14 @@
 
     bench/gpu/w4a16.py [--seed S --count N] [--rows 1,16] [--modes group,zero] [--runs 128]
                        [--layers 28672x4096] [--dtype f16,bf16] [--packed] [--rounded] [--measure]
-                       [--kernelgen CLI] [--json FILE] [--seconds N] [--limit N] [--list]
+                       [--alone] [--kernelgen CLI] [--json FILE] [--seconds N] [--limit N] [--list]
 
 With a seed, shapes are drawn: M log-uniform from 1 to 8192, N and K from 512 to 32768, the way of
 quantising at random. Otherwise they are the listed layers. Everyone takes turns in one process;
 timing.py says how. "cuBLAS" is the fastest of its first 8 answers over ours: above 1 we are faster.
 "read" is the share of what a kernel reaches that reads as many bytes. Every result is compared with
-the product in f32 before it is timed, and ours afterwards as well.
+the product in f32 before it is timed, and ours afterwards as well. With --alone there is no one
+beside us; with --measure the summary says what the rule's choices are worth.
 """
 
 import argparse
@@ -21,6 +22,7 @@ import sys
 import tempfile
 import time
 
+from drawn_summary import print_choices
 from results import write_json
 from timing_process import Run, keep_compiled_in, plans_job, run_together
 from w4a16_shapes import LAYERS, MODES, OTHER_MODES, ROWS, drawn, listed
@@ -93,6 +95,7 @@ def parse():
     parser.add_argument("--rounded", action="store_true",
                         help="weights of 4 bits are rounded to 16 bits once they are scaled")
     parser.add_argument("--measure", action="store_true", help="also what a search chooses")
+    parser.add_argument("--alone", action="store_true", help="no one beside us")
     parser.add_argument("--kernelgen", default="", help="the command line, for searches apart")
     parser.add_argument("--json", default="", metavar="FILE")
     parser.add_argument("--seconds", type=float, default=0.2, help="of the races of a shape")
@@ -120,7 +123,8 @@ def main():
         return 0
     home = tempfile.mkdtemp(prefix="kernelgen_w4a16_")
     keep_compiled_in(home)
-    names = {"kernelgen", "lt", "lt_tuned", "read"} | ({"measured"} if arguments.measure else set())
+    names = {"kernelgen"} | (set() if arguments.alone else {"lt", "lt_tuned", "read"})
+    names |= {"measured"} if arguments.measure else set()
     settings = dict(home=home, seconds=arguments.seconds, kernelgen=arguments.kernelgen,
                     contenders=sorted(names))
     run = Run(WORKER, todo, settings, print_line, arguments.limit)
@@ -134,7 +138,8 @@ def main():
     shutil.rmtree(home, ignore_errors=True)
     found = summary_of(run.lines)
     print_summary(found)
-    write_json(arguments.json, dict(run.about, lines=run.lines, summary=found))
+    write_json(arguments.json, dict(run.about, lines=run.lines, summary=found,
+                                    choices=print_choices(run.lines)))
     print(f"{run.about}\n{len(run.lines)} shapes, {len(run.todo)} left, "
           f"{time.monotonic() - began:.0f} s")
     return 0 if run.lines and not run.todo else 1
