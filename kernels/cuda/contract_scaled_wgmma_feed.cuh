@@ -34,9 +34,12 @@ struct kg_tall_block {
                                : GROUP % 32 == 0 ? 32
                                                  : 16;
     static constexpr int unit = has_runs && run > depth ? run : depth;
-    // K steps of 16 whose products are issued at once: two where runs and registers allow it.
+    // K steps of 16 whose products are issued at once: two where runs and registers allow it, which
+    // may belong to two runs if weights are scaled and their scales need not be looked ahead to.
     static constexpr bool lines = LAYOUT == KG_TALL_LINES, panels = LAYOUT == KG_TALL_PANELS;
-    static constexpr int batch = run >= (rounds ? 32 : 64) && !(lines && PAIRS > 1) ? 2 : 1;
+    static constexpr int least_run = !rounds ? 64 : STAGED ? 16 : 32;
+    static constexpr int batch = run >= least_run && !(lines && PAIRS > 1) ? 2 : 1;
+    static constexpr int batch_runs = batch * 16 > run ? batch * 16 / run : 1; // runs of a batch
     static constexpr int groups = !STAGED           ? 0
                                   : GROUP % 64 == 0 ? 1
                                                     : 64 / GROUP + (64 % GROUP != 0);

@@ -40,7 +40,7 @@ struct kg_tall_lane {
     typedef typename Block::number number;
     static constexpr bool takes_bits = number::takes_bits && Block::staged; // of scales
     static constexpr int count = Block::of_lane;
-    typename number::bias biases[count];
+    typename number::bias biases[Block::batch_runs][count];
     float unit[count]; // the latest scales that are not 0
     // Elements of a quad whose scale is not 0; of panels, of either one's.
     uint32_t kept[2] = {0xffffffff, 0xffffffff};
@@ -155,16 +155,18 @@ struct kg_tall_lane {
             }
         }
     }
-    // Takes zero points, scales and offsets of the run of K index `k`, which the stage at `address`
-    // has. `by`: what sums are multiplied by, which then are in units of the new scales; `more`:
-    // what is added to them for each unit of the sum of a row, in the run before. Integers whose
-    // scale is 0 are left out of the sums: their zero point takes their place.
-    KG_METHOD void take(uint32_t address, int k, float (&by)[count], float (&more)[count])
+    // Takes zero points, scales and offsets of the run of K index `k`, at `at` in its stage, which
+    // begins at `address`, as the `turn`-th of a batch. `by`: what sums are multiplied by, which
+    // then are in units of the new scales; `more`: what is added to them for each unit of the sum
+    // of a row, in the run before. Integers whose scale is 0 are left out of the sums: their zero
+    // point takes their place.
+    KG_METHOD void take(uint32_t address, int k, int at, int turn, float (&by)[count],
+                        float (&more)[count])
     {
-        const int first = k / 64 * 64;
         int run = 0, zeros[count];
         if constexpr (Block::staged && Block::group % 64 != 0)
-            run = k / Block::group - first / Block::group;
+            run = 64 % Block::group == 0 ? at / Block::group
+                                         : k / Block::group - k / 64 * 64 / Block::group;
         k = k < depth ? k : depth - 1;
         load_zeros(zeros, address, run, k);
         if constexpr (Block::scales_sums) {
@@ -209,26 +211,27 @@ struct kg_tall_lane {
         if constexpr (takes_bits) {
             uint16_t bits[count];
             load_halves(bits, address + Block::scales_at + run * Block::columns * 2);
-            set_biases(zeros, bits);
+            set_biases(biases[turn], zeros, bits);
         } else {
-            set_biases(zeros, unit);
+            set_biases(biases[turn], zeros, unit);
         }
     }
     // `scales`: for numbers that round.
     template <typename SCALE>
-    KG_METHOD void set_biases(const int (&zeros)[count], const SCALE (&scales)[count])
+    KG_METHOD void set_biases(typename number::bias (&to)[count], const int (&zeros)[count],
+                              const SCALE (&scales)[count])
     {
         if constexpr (Block::lines) {
 #pragma unroll
             for (int i = 0; i < count; i++)
-                biases[i] = kg_scaled_line_bias<number>(zeros[i], scales[i], offset[i]);
+                to[i] = kg_scaled_line_bias<number>(zeros[i], scales[i], offset[i]);
         } else {
-            biases[0] = kg_scaled_bias<number, 0>(zeros[0], scales[0], offset[0]);
-            biases[1] = kg_scaled_bias<number, 1>(zeros[1], scales[1], offset[1]);
+            to[0] = kg_scaled_bias<number, 0>(zeros[0], scales[0], offset[0]);
+            to[1] = kg_scaled_bias<number, 1>(zeros[1], scales[1], offset[1]);
         }
         if constexpr (!Block::lines && count > 2) {
-            biases[2] = kg_scaled_bias<number, 2>(zeros[2], scales[2], offset[2]);
-            biases[3] = kg_scaled_bias<number, 3>(zeros[3], scales[3], offset[3]);
+            to[2] = kg_scaled_bias<number, 2>(zeros[2], scales[2], offset[2]);
+            to[3] = kg_scaled_bias<number, 3>(zeros[3], scales[3], offset[3]);
         }
     }
     // What the sums of column `i` are multiplied by at the end; NaN if they may have underflowed.

@@ -126,14 +126,15 @@ struct kg_tall_words {
         to[2] = kg_tall_load_shared<4>(address + even + step * 2048 + 1024);
         to[3] = kg_tall_load_shared<4>(address + odd + step * 2048 + 1024);
     }
-    // Of words that are used no earlier than here; ZERO takes the place of those not kept.
+    // Of words that are used no earlier than here, in a run of a batch; ZERO takes the place of
+    // those not kept.
     template <class WEIGHTS>
     KG_METHOD void convert(kg_tall_left<Block> &to, uint32_t (&words)[count],
-                           const kg_tall_lane<Block, WEIGHTS> &lane) const
+                           const kg_tall_lane<Block, WEIGHTS> &lane, int run) const
     {
         typedef typename Block::number number;
         constexpr uint32_t zero = WEIGHTS::ZERO;
-        const typename number::bias *biases = lane.biases;
+        const typename number::bias *biases = lane.biases[run];
         const uint32_t kept = lane.kept[0];
         asm volatile("" : "+r"(words[0]), "+r"(words[1]), "+r"(words[2]), "+r"(words[3]));
         auto first = number::quad_of(words[0], words[1], halves);
@@ -190,7 +191,7 @@ struct kg_tall_lines {
     }
     template <class WEIGHTS>
     KG_METHOD void convert(kg_tall_left<Block> &to, uint32_t (&words)[count],
-                           const kg_tall_lane<Block, WEIGHTS> &lane) const
+                           const kg_tall_lane<Block, WEIGHTS> &lane, int run) const
     {
         typedef typename Block::number number;
 #pragma unroll
@@ -204,9 +205,9 @@ struct kg_tall_lines {
 #pragma unroll
         for (int i = 0; i < 4; i++) {
             const uint32_t mask = Block::scales_sums ? lane.masks[i] : number::line_mask;
-            to[i / 2][i % 2] = number::line_pair(words[i * 2], select, mask, lane.biases[i]);
+            to[i / 2][i % 2] = number::line_pair(words[i * 2], select, mask, lane.biases[run][i]);
             to[i / 2][i % 2 + 2] =
-                number::line_pair(words[i * 2 + 1], select, mask, lane.biases[i]);
+                number::line_pair(words[i * 2 + 1], select, mask, lane.biases[run][i]);
         }
     }
 };
@@ -233,14 +234,14 @@ struct kg_tall_panels {
     }
     template <class WEIGHTS>
     KG_METHOD void convert(kg_tall_left<Block> &to, uint32_t (&words)[count],
-                           const kg_tall_lane<Block, WEIGHTS> &lane) const
+                           const kg_tall_lane<Block, WEIGHTS> &lane, int run) const
     {
         typedef typename Block::number number;
         constexpr uint32_t zero = WEIGHTS::ZERO;
 #pragma unroll
         for (int i = 0; i < count; i++) {
-            const typename number::bias &first = lane.biases[i * 2];
-            const typename number::bias &second = lane.biases[i * 2 + 1];
+            const typename number::bias &first = lane.biases[run][i * 2];
+            const typename number::bias &second = lane.biases[run][i * 2 + 1];
             asm volatile("" : "+r"(words[i]));
             uint32_t quad = words[i];
             if constexpr (Block::scales_sums)
@@ -363,7 +364,9 @@ struct kg_tall_row_sums<Block, true> {
 template <class Block, class WEIGHTS>
 struct kg_tall_loop {
     static constexpr int batch = Block::batch, batches = 4 / batch; // of a stage
-    static constexpr int count = Block::unit / 16 / batch, run = Block::run / 16 / batch;
+    static constexpr int batch_runs = Block::batch_runs;            // runs of a batch
+    static constexpr int count = Block::unit / 16 / batch;
+    static constexpr int run = batch_runs > 1 ? 1 : Block::run / 16 / batch; // batches of a run
     // Stages of a unit, and of the units that other pairs take before this one's next.
     static constexpr int own = Block::unit / Block::depth, others = own * (Block::pairs - 1);
     // The batch of a unit that a loop begins with.
@@ -401,14 +404,17 @@ struct kg_tall_loop {
         load(1, stage, 1);
         load_stage(stage);
         lane.look_ahead(k);
-        take(stage, k);
+        take(stage, k, 0);
         convert(0, 0);
     }
-    // Takes the scales of the run of K index `at_k`, and looks ahead to the pair's next run.
-    KG_METHOD void take(uint32_t address, int at_k)
+    // Takes the scales of the run of K index `at_k`, or of the runs of a batch, and looks ahead to
+    // the pair's next run. `place`: the run's first K index in its stage.
+    KG_METHOD void take(uint32_t address, int at_k, int place)
     {
         const int next = at_k + Block::run;
-        lane.take(address, at_k, by, more);
+#pragma unroll
+        for (int i = 0; i < batch_runs; i++)
+            lane.take(address, at_k + i * Block::run, place + i * Block::run, i, by, more);
         lane.look_ahead(next % Block::unit == 0 ? next + others * Block::depth : next);
     }
     // Passes stages of other pairs. They are waited for, because a barrier does not tell whether a
@@ -449,9 +455,10 @@ struct kg_tall_loop {
 #pragma unroll
         for (int i = 0; i < batch; i++)
             if constexpr (Block::panels)
-                places.convert(left[turn][i], words[0][number * batch + i], lane);
+                places.convert(left[turn][i], words[0][number * batch + i], lane,
+                               i * batch_runs / batch);
             else
-                places.convert(left[turn][i], words[turn][i], lane);
+                places.convert(left[turn][i], words[turn][i], lane, i * batch_runs / batch);
     }
     template <int TILE>
     KG_METHOD void scale(kg_tall_sums<Block> &sums)
@@ -528,9 +535,9 @@ struct kg_tall_loop {
                 find_ahead();
             }
             if (ends && of_stage == batches - 1)
-                take(ahead, k);
+                take(ahead, k, 0);
             else if (ends)
-                take(stage, here + (of_stage + 1) * batch * 16);
+                take(stage, here + (of_stage + 1) * batch * 16, (of_stage + 1) * batch * 16);
             load(turn, of_stage + 2 < batches ? stage : ahead, (of_stage + 2) % batches);
             kg_wgmma_wait<groups>();
             if (of_stage == 0)
