@@ -261,11 +261,11 @@ static const struct {
     const char *name;
     size_t offset;
 } constants[] = {
-    CONSTANT(launch),  CONSTANT(next),     CONSTANT(start),   CONSTANT(trip),   CONSTANT(near),
-    CONSTANT(meeting), CONSTANT(clusters), CONSTANT(access),  CONSTANT(moved),  CONSTANT(step),
-    CONSTANT(spilled), CONSTANT(segment),  CONSTANT(special), CONSTANT(serial), CONSTANT(cached),
-    CONSTANT(drain),   CONSTANT(edges),    CONSTANT(uneven),  CONSTANT(tail),   CONSTANT(code),
-    CONSTANT(sharp),
+    CONSTANT(launch),  CONSTANT(next),     CONSTANT(start),   CONSTANT(trip),    CONSTANT(near),
+    CONSTANT(meeting), CONSTANT(clusters), CONSTANT(access),  CONSTANT(moved),   CONSTANT(touch),
+    CONSTANT(step),    CONSTANT(spilled),  CONSTANT(segment), CONSTANT(special), CONSTANT(serial),
+    CONSTANT(cached),  CONSTANT(drain),    CONSTANT(edges),   CONSTANT(uneven),  CONSTANT(tail),
+    CONSTANT(code),    CONSTANT(sharp),
 };
 enum { CONSTANTS = sizeof constants / sizeof *constants };
 

@@ -88,7 +88,6 @@ static struct limits find_limits(const struct kg_cuda_memory_work *work,
                                  const struct kg_device_facts *facts,
                                  const struct kg_cuda_memory_times *times)
 {
-    const double touch = 1e-9; // seconds of a line; scans by one thread a row, H100: 0.8 to 1.4
     double warps = ceil(work->threads / (double)WARP), units = facts->units;
     double resident = kg_cuda_memory_resident(work, facts), of_unit = work->blocks / units;
     double issue = warps * (work->accesses * times->access + work->moved * times->moved +
@@ -98,7 +97,7 @@ static struct limits find_limits(const struct kg_cuda_memory_work *work,
     // Blocks of the unit that has most of them.
     double busiest =
         rounds < 1 ? ceil(of_unit) : of_unit * (1 + times->tail * (whole / rounds - 1));
-    issue += warps * work->lines * touch;
+    issue += warps * work->lines * times->touch;
     rounds = rounds < 1 ? 1 : rounds + times->tail * (whole - rounds);
     double rate = facts->bandwidth * times->memory, at_once = fmin(1, resident / of_unit);
     struct limits limits = {.issue = busiest * issue};

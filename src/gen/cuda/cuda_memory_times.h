@@ -16,6 +16,7 @@ struct kg_cuda_memory_times {
     double clusters; // of a cluster's blocks
     double access;   // of a warp: a unit makes its loads and stores one after the other,
     double moved;    // for every byte of a thread of theirs,
+    double touch;    // for every line that its lanes touch apart from each other,
     double step;     // other instructions,
     double spilled;  // each register that a thread does not have,
     double special;  // and transcendental functions

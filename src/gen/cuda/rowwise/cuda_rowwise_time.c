@@ -10,7 +10,12 @@
 
 #include <math.h>
 
-enum { WARP = 32, ACCESS = 16, ANY = 2 }; // the function for what does not lie in whole vectors
+enum {
+    WARP = 32,
+    ACCESS = 16,
+    LINE = 128,
+    ANY = 2
+}; // the function for what does not lie in whole vectors
 // Registers of a thread beside what it holds, and those of wide vectors at work: as NVRTC 13.0 had
 // it for 1700 of these kernels.
 enum { OTHER_REGISTERS = 18, WIDE = 8, SECTOR = 32 };
@@ -43,6 +48,21 @@ static struct share share_of(const struct kg_cuda_rowwise_plan *plan, int functi
     return share;
 }
 
+// Counts `times` accesses of `bytes` of a thread to rows of `columns` elements. The lanes of a warp
+// that share a row lie side by side, and begin anywhere in a line unless rows are made of whole
+// ones.
+static void add_accesses(const struct kg_cuda_rowwise_plan *plan, const struct share *share,
+                         double columns, double times, double bytes,
+                         struct kg_cuda_memory_work *work)
+{
+    double lanes = plan->threads < WARP ? plan->threads : WARP, segment = lanes * bytes;
+    double row = columns * bytes / share->vector, unit = fmin(segment, LINE);
+    while (fmod(row, unit) != 0 && unit > 1)
+        unit /= 2;
+    kg_cuda_memory_access(work, times, bytes);
+    work->lines += times * WARP / lanes * (1 + (segment - unit) / LINE);
+}
+
 double kg_cuda_rowwise_streamed(const struct kg_rowwise_plan *row)
 {
     struct kg_cuda_streams streams;
@@ -56,7 +76,8 @@ double kg_cuda_rowwise_streamed(const struct kg_rowwise_plan *row)
 
 // What is read and written by vectors.
 static void add_streams(const struct kg_cuda_rowwise_plan *plan, const struct share *share,
-                        const struct kg_device_facts *facts, struct kg_cuda_memory_work *work)
+                        double columns, const struct kg_device_facts *facts,
+                        struct kg_cuda_memory_work *work)
 {
     const double L1_TRIP = 0.15; // a hit in the L1, of one in the L2
     enum { UNROLLED = 4 };       // of the vectors in shared memory, worked on at once
@@ -76,11 +97,11 @@ static void add_streams(const struct kg_cuda_rowwise_plan *plan, const struct sh
         most = uses > most ? uses : most;
         if (stream->held) {
             double times = share->registers + share->shared * (1 + uses) + share->rest * uses;
-            kg_cuda_memory_access(work, times * rows_of(plan), bytes);
+            add_accesses(plan, share, columns, times * rows_of(plan), bytes, work);
             work->again += threads * share->rest * bytes * (uses - 1);
             again = true;
         } else {
-            kg_cuda_memory_access(work, share->all * uses, bytes);
+            add_accesses(plan, share, columns, share->all * uses, bytes, work);
             if (plan->staged > 0) { // on its way before it is needed
                 work->again += threads * share->all * bytes;
                 continue;
@@ -155,7 +176,7 @@ static void add_plain_reads(const struct kg_cuda_rowwise_plan *plan, const struc
 }
 
 static void add_statements(const struct kg_cuda_rowwise_plan *plan, const struct share *share,
-                           double elements, struct kg_cuda_memory_work *work)
+                           double columns, double elements, struct kg_cuda_memory_work *work)
 {
     const struct kg_rowwise_plan *row = &plan->row;
     for (int i = 0; i < row->group->count; i++) {
@@ -171,7 +192,8 @@ static void add_statements(const struct kg_cuda_rowwise_plan *plan, const struct
             work->steps += FOLD_STEPS * rows_of(plan);
         } else if (!kg_group_is_private(row->group, nest->output)) {
             int bytes = kg_dtypes[kg_emit_tensor_dtype(nest->output)].bits / 8;
-            kg_cuda_memory_access(work, share->all * rows_of(plan), bytes * share->vector);
+            add_accesses(plan, share, columns, share->all * rows_of(plan), bytes * share->vector,
+                         work);
         }
     }
 }
@@ -215,10 +237,10 @@ int kg_cuda_rowwise_work(const struct kg_match *match, const struct kg_config *c
         work->bytes = kg_cuda_memory_bytes(group);
         work->registers = count_registers(&plan, &share);
         work->limit = plan.registers;
-        add_streams(&plan, &share, facts, work);
+        add_streams(&plan, &share, (double)columns, facts, work);
         work->evicted = plan.evict == KG_CUDA_EVICT_FIRST ? kg_cuda_rowwise_streamed(&plan.row) : 0;
         add_plain_reads(&plan, &share, work);
-        add_statements(&plan, &share, (double)rows * (double)columns, work);
+        add_statements(&plan, &share, (double)columns, (double)rows * (double)columns, work);
         work->steps += ROW_STEPS;
     }
     return count;
