@@ -16,9 +16,8 @@ const char *const kg_pattern_subjects[KG_SUBJECT_COUNT] = {"value", "form", "gro
 
 // ---- Traits
 
-// Of the most expensive nest: the elements that one output is made of; without a reduction, the
-// length of the last axis.
-static double width_of(const struct kg_problem *problem)
+// The most expensive nest of the problem's class; NULL: none has it.
+static const struct kg_nest *main_nest(const struct kg_problem *problem)
 {
     const struct kg_nest *main = NULL;
     for (int i = 0; i < problem->nest_count; i++) {
@@ -26,12 +25,43 @@ static double width_of(const struct kg_problem *problem)
         if (nest->class == problem->class && (!main || nest->iterations > main->iterations))
             main = nest;
     }
+    return main;
+}
+
+// Of the main nest: the elements that one output is made of; without a reduction, the length of the
+// last axis.
+static double width_of(const struct kg_nest *main)
+{
     double width = 1;
     for (int axis = main ? main->output_axes : 0; main && axis < main->axis_count; axis++)
         width *= (double)main->extent[axis];
     if (main && main->axis_count == main->output_axes && main->output_axes > 0)
         width = (double)main->extent[main->output_axes - 1];
     return width;
+}
+
+static double stride_of(const struct kg_problem *problem, const struct kg_access *access, int axis)
+{
+    const struct kg_layout *layout = &problem->layouts[access->tensor->id];
+    double stride = 0;
+    for (int dim = 0; dim < access->tensor->rank; dim++)
+        stride += (double)access->map[dim].coefficient[axis] * (double)layout->stride[dim];
+    return fabs(stride);
+}
+
+// Whether neighbours in memory belong to different results, as in the sum of each column: other
+// kernels are good there than along rows.
+static bool reduces_columns(const struct kg_problem *problem, const struct kg_nest *main)
+{
+    bool beside = false;
+    for (int a = 0; main && main->class == KG_CLASS_REDUCE && a < main->access_count; a++)
+        for (int axis = 0; axis < main->axis_count; axis++) {
+            bool next = main->extent[axis] > 1 && stride_of(problem, &main->accesses[a], axis) == 1;
+            if (next && axis >= main->output_axes)
+                return false;
+            beside = beside || next;
+        }
+    return beside;
 }
 
 static const char *dtype_of(const struct kg_problem *problem)
@@ -47,10 +77,12 @@ static const char *dtype_of(const struct kg_problem *problem)
 
 void kg_traits_of(const struct kg_problem *problem, struct kg_traits *traits)
 {
-    double bytes = problem->read_bytes + problem->write_bytes, width = width_of(problem);
+    const struct kg_nest *main = main_nest(problem);
+    double bytes = problem->read_bytes + problem->write_bytes, width = width_of(main);
     const char *size = bytes < 1 << 20 ? "small" : bytes < 32 << 20 ? "medium" : "large";
     const char *form = width <= 64 ? "narrow" : width <= 2048 ? "middling" : "wide";
-    traits->class = kg_class_names[problem->class];
+    traits->class =
+        reduces_columns(problem, main) ? "reduce columns" : kg_class_names[problem->class];
     traits->dtype = dtype_of(problem);
     snprintf(traits->bucket, sizeof traits->bucket, "%s %s", size, form);
 }

@@ -17,7 +17,7 @@
 
 // What problems have in common if what is learned from one may hold for the other.
 struct kg_traits {
-    const char *class; // of the problem: "reduce"
+    const char *class; // of the problem: "reduce", or "reduce columns" if not along rows
     const char *dtype; // of its largest input
     char bucket[24];   // "large wide": bytes, and the length of what one output needs
 };

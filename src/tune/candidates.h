@@ -95,9 +95,8 @@ typedef double kg_candidates_prior(void *user, const char *family, const char *p
 bool kg_candidates_advise(struct kg_candidates *candidates, kg_candidates_prior *prior, void *user);
 // Whether something is known of a match's family or of values of its parameters.
 bool kg_candidates_are_known(const struct kg_match *match, kg_candidates_prior *prior, void *user);
-// The most promising candidate before anything is measured, of those with two other values than
-// `guess` at most, or of another family; `guess`, the position of the rule's, unless the difference
-// is clear.
+// The most promising candidate before anything is measured, of the family of `guess`, the position
+// of the rule's, and with two other values at most; `guess` itself unless the difference is clear.
 int kg_candidates_first(const struct kg_candidates *candidates, int guess);
 
 // Position of a config, -1 when it is not listed.

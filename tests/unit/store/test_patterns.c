@@ -362,6 +362,12 @@ static void test_traits(void)
     check_traits(sums, "P=8 D=64", "reduce", "f16", "small narrow");
     check_traits(sums, "P=1024 D=2048 T=f32", "reduce", "f32", "medium middling");
     check_traits(sums, "P=4096 D=8192", "reduce", "f16", "large wide");
+    check_traits("op c(x: f32[P, D]) -> (y: f32[D]) { y[d] = sum(p) x[p, d] }\n", "P=8 D=64",
+                 "reduce columns", "f32", "small narrow");
+    check_traits("op c(x: f32[P, D]) -> (y: f32[D]) { y[d] = sum(p) x[p, d] }\n", "P=8 D=1",
+                 "reduce", "f32", "small narrow");
+    check_traits("op m(x: f32[A, B, C]) -> (y: f32[A, C]) { y[a, c] = sum(b) x[a, b, c] }\n",
+                 "A=4 B=100 C=7", "reduce columns", "f32", "small middling");
     check_traits(product, "M=64 N=64 K=4096", "contract", "bf16", "medium wide");
     check_traits("op h(x: f32[N]) -> (y: f32[N]) { y[i] = x[i] + 1 }\n", "N=4096", "pointwise",
                  "f32", "small wide");
