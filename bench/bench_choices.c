@@ -1,7 +1,8 @@
 // Times choices of families and configs given by hand, without a search.
 //
 //     bench_choices [--device NAME] [--protocol WORDS] [--races N | --list | --predict] [--json]
-//                   [--draw N] OP.kg OP T=f16 P=65536,D=4096 ["pointwise: threads=256 ..." ...]
+//                   [--draw N | --anywhere N] OP.kg OP T=f16 P=65536,D=4096 ["pointwise:
+//                   threads=256 ..." ...]
 //
 // Without choices, uses the rules' choice. A choice that ends in '*' stands for all that begin with
 // the text before it. --list prints the choices with their expected times and does nothing else;
@@ -11,7 +12,8 @@
 // each time. Races are needed to compare choices where times drift; the ratio is the first choice's
 // time over this one's, with the smallest and largest of all races. --draw adds N choices drawn
 // from the spaces of the rule's families, the same ones in every run, as data for fitting rules and
-// expected times. Choices that cannot be compiled or launched are then omitted.
+// expected times; --anywhere adds N that are drawn with equal chances. Choices that cannot be
+// compiled or launched are then omitted.
 
 #include "base/files.h"
 #include "base/json.h"
@@ -35,8 +37,9 @@ struct bench {
     struct kg_search search;
     struct kg_test_rig *rig;
     enum work work;
-    int races; // 0: each choice alone
-    int draws; // additional choices to draw
+    int races;     // 0: each choice alone
+    int draws;     // additional choices to draw
+    bool anywhere; // with equal chances
     bool json;
     int count;
     int capacity;
@@ -175,11 +178,14 @@ static void draw_configs(struct bench *bench, const struct kg_choice *guess, int
         candidates.items[rule].state = KG_CANDIDATE_PICKED;
     size_t count = (size_t)candidates.count;
     qsort(candidates.items, count, sizeof *candidates.items, compare_expected);
-    draw_some(bench, &choice, group, &candidates, candidates.expected ? draws / 2 : 0, ANYWHERE,
-              false);
+    if (!bench->anywhere)
+        draw_some(bench, &choice, group, &candidates, candidates.expected ? draws / 2 : 0, ANYWHERE,
+                  false);
     qsort(candidates.items, count, sizeof *candidates.items, compare_scattered);
-    draw_some(bench, &choice, group, &candidates, draws / 4, NEAR, true);
-    draw_some(bench, &choice, group, &candidates, draws / 4, ANYWHERE, false);
+    if (!bench->anywhere)
+        draw_some(bench, &choice, group, &candidates, draws / 4, NEAR, true);
+    draw_some(bench, &choice, group, &candidates, bench->anywhere ? draws : draws / 4, ANYWHERE,
+              bench->anywhere);
     kg_candidates_free(&candidates);
 }
 
@@ -416,7 +422,7 @@ static void open_device(struct bench *bench, const char *name)
 static int fail_usage(void)
 {
     fprintf(stderr, "usage: bench_choices [--device NAME] [--protocol WORDS] "
-                    "[--races N | --list | --predict] [--json] [--draw N] "
+                    "[--races N | --list | --predict] [--json] [--draw N | --anywhere N] "
                     "OP.kg OP T=f16 P=65536,D=4096 [CHOICE...]\n");
     return 2;
 }
@@ -427,22 +433,24 @@ int main(int argc, char **argv)
     const char *device = "host", *protocol = "";
     int at = 1;
     for (; at + 1 < argc && argv[at][0] == '-'; at++) {
-        if (strcmp(argv[at], "--json") == 0)
+        if (strcmp(argv[at], "--json") == 0) {
             bench.json = true;
-        else if (strcmp(argv[at], "--list") == 0)
+        } else if (strcmp(argv[at], "--list") == 0) {
             bench.work = WORK_LIST;
-        else if (strcmp(argv[at], "--predict") == 0)
+        } else if (strcmp(argv[at], "--predict") == 0) {
             bench.work = WORK_PREDICT;
-        else if (strcmp(argv[at], "--device") == 0)
+        } else if (strcmp(argv[at], "--device") == 0) {
             device = argv[++at];
-        else if (strcmp(argv[at], "--protocol") == 0)
+        } else if (strcmp(argv[at], "--protocol") == 0) {
             protocol = argv[++at];
-        else if (strcmp(argv[at], "--races") == 0)
+        } else if (strcmp(argv[at], "--races") == 0) {
             bench.races = (int)strtol(argv[++at], NULL, 10);
-        else if (strcmp(argv[at], "--draw") == 0)
+        } else if (strcmp(argv[at], "--draw") == 0 || strcmp(argv[at], "--anywhere") == 0) {
+            bench.anywhere = strcmp(argv[at], "--anywhere") == 0;
             bench.draws = (int)strtol(argv[++at], NULL, 10);
-        else
+        } else {
             return fail_usage();
+        }
     }
     if (argc - at < 4 || bench.races < 0 || bench.races > MAX_RACES ||
         !kg_protocol_read(protocol, &bench.search.protocol))

@@ -2,20 +2,22 @@
 """How many configs must be measured until one within 2 % of the best is among them?
 
     ablation.py KERNELGEN OPS_FOLDER [--quick] [--each N] [--home FOLDER] [--svg FILE.svg] [--json FILE]
-                [--seconds N] [--device NAME]
+                [--seconds N] [--device NAME] [--anywhere N]
 
 Leaves one op out at a time. First every op is measured exhaustively, on the device, into the records of one
 home. Then, for each op, bench_order walks through its configs in four orders, with the times on record
 instead of new measurements, and patterns from the lessons of all ops but this one:
 
-    random          any order: the expected number
+    random          any order of what was measured: the expected number
     model           the rule's guess, then as the search picks, without patterns
     patterns        by what patterns say alone, starting with the best; ties in any order
     patterns+model  the rule's guess, what patterns make of it, then as the search picks with patterns
 
 --quick takes a few ops, --each N every N-th of all shipped ones whose rule's choice is one kernel, at sizes
 that take milliseconds. --home keeps the records, so that a run goes on where another one ended. --seconds
-limits the measuring of one op. On a GPU ops are grown to what takes tens of microseconds. bench_order is looked for
+limits the measuring of one op; with 0 only what is on record counts. Where that is the promising part of a space,
+a random order of it is no random order: --anywhere N times N configs drawn from all of it, too, and `random`
+then is of the whole space. If few of the drawn ones are good, half of one more is counted as good. On a GPU ops are grown to what takes tens of microseconds. bench_order is looked for
 beside KERNELGEN.
 """
 
@@ -49,6 +51,7 @@ SUBJECTS = [
 ]
 QUICK = ("softmax", "log_softmax", "logsumexp", "rms_norm", "layer_norm")
 GPU_ROWS, GPU_PRODUCT = 4, 8  # times the sizes of a CPU
+GOOD = 0.98
 ORDERS = ("random", "model", "patterns", "patterns+model")
 
 
@@ -92,6 +95,22 @@ def walk(walker, case, home, device):
         print(f"{case.op}: left out: {done.stderr.strip()[:200]}", file=sys.stderr)
         return None
     return {"op": case.op, "sizes": case.words(), **json.loads(done.stdout)}
+
+
+def expect_anywhere(chooser, case, home, device, count, row):
+    """The expected number of draws from the whole space until one config is good; None if none could be timed."""
+    done = subprocess.run([chooser, "--device", device, "--json", "--anywhere", str(count), case.path, case.op,
+                           f"T={case.dtype}", case.words()], env={**os.environ, "KERNELGEN_HOME": home},
+                          capture_output=True, text=True)
+    if done.returncode:
+        print(f"{case.op}: {done.stderr.strip()[:200]}", file=sys.stderr)
+        return None
+    # The first is the rule's choice.
+    times = [(entry.get("seconds") or [0])[0] for entry in json.loads(done.stdout)[1:]]
+    found = sum(0 < time <= row["least"] / GOOD for time in times)
+    share = (found + 0.5) / (len(times) + 1)
+    good = row["good"] + max(0, row["space"] - row["configs"]) * share
+    return (row["space"] + 1) / (good + 1)
 
 
 def geometric(values):
@@ -157,7 +176,9 @@ def main():
     parser.add_argument("--json")
     parser.add_argument("--seconds", type=float, default=120)
     parser.add_argument("--device", default="host")
+    parser.add_argument("--anywhere", type=int, default=0)
     options = parser.parse_args()
+    chooser = pathlib.Path(options.program).resolve().parent / "bench" / "bench_choices"
     walker = pathlib.Path(options.program).resolve().parent / "bench" / "bench_order"
     with tempfile.TemporaryDirectory() as folder:
         home = options.home or folder
@@ -165,8 +186,15 @@ def main():
                  else list(listed_cases(options.ops, options.quick, options.device != "host")))
         for number, case in enumerate(cases, 1):
             print(f"{number} of {len(cases)}: {case}", file=sys.stderr)
-            measure(options.program, case, home, options.seconds, options.device)
-        rows = [row for row in (walk(walker, case, home, options.device) for case in cases) if row]
+            if options.seconds > 0:
+                measure(options.program, case, home, options.seconds, options.device)
+        rows = []
+        for case in cases:
+            row = walk(walker, case, home, options.device)
+            if row and options.anywhere:
+                drawn = expect_anywhere(chooser, case, home, options.device, options.anywhere, row)
+                row["random"] = drawn or row["random"]
+            rows += [row] if row else []
     if not rows:
         sys.exit("no op could be compared")
     print_table(rows)

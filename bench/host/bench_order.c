@@ -269,6 +269,7 @@ static void print(struct walk *walk)
     kg_json_integer(&json, "space", walk->space);
     kg_json_integer(&json, "configs", walk->candidates.count);
     kg_json_integer(&json, "good", walk->good);
+    kg_json_number(&json, "least", walk->least);
     kg_json_number(&json, "random", expected_draws(walk->candidates.count, walk->good));
     kg_json_number(&json, "model", count_picks(walk, false));
     kg_json_number(&json, "patterns", count_by_patterns(walk));
