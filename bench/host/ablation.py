@@ -11,7 +11,7 @@ instead of new measurements, and patterns from the lessons of all ops but this o
     random          any order of what was measured: the expected number
     model           the rule's guess, then as the search picks, without patterns
     patterns        by what patterns say alone, starting with the best; ties in any order
-    patterns+model  the rule's guess, what patterns make of it, then as the search picks with patterns
+    patterns+model  what patterns make of the rule's guess, the guess, then as the search picks with patterns
 
 --quick takes a few ops, --each N every N-th of all shipped ones whose rule's choice is one kernel, at sizes
 that take milliseconds. --home keeps the records, so that a run goes on where another one ended. --seconds

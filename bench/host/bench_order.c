@@ -186,7 +186,7 @@ static double count_picks(struct walk *walk, bool with_patterns)
     int first = guess;
     if (with_patterns && kg_candidates_advise(&walk->candidates, prior, walk))
         first = kg_candidates_first(&walk->candidates, guess);
-    const int seeds[] = {guess, first};
+    const int seeds[] = {first, guess};
     for (int i = 0; i < 2; i++) {
         at = seeds[i];
         if (at < 0 || walk->candidates.items[at].state == KG_CANDIDATE_TRIED)

@@ -34,8 +34,8 @@ static int list_rivals(const struct kg_group_search *state, struct kg_choice *ri
     return count;
 }
 
-// Tries the guess, what patterns make of it, then other groupings, then hints. A hint that does not
-// fit this problem is not an error.
+// Tries what patterns make of the guess, the guess, then other groupings, then hints. A hint that
+// does not fit this problem is not an error.
 static void try_seeds(struct kg_group_search *state)
 {
     const struct kg_search *search = state->search;
@@ -43,8 +43,8 @@ static void try_seeds(struct kg_group_search *state)
     if (!seeds)
         return; // a later step reports it
     int count = 0, max = MAX_HINTS;
-    seeds[count++] = state->current;
     count += search->prior && kg_search_estimate(search, &seeds[count]);
+    seeds[count++] = state->current;
     count += list_rivals(state, seeds + count);
     for (int i = 0; i < search->hint_count && max-- > 0; i++)
         count += kg_choice_read(search->problem, &search->device->facts, search->target,
