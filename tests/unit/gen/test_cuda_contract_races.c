@@ -203,6 +203,8 @@ static void test_rule(void)
     // Lines that are not made of whole vectors take too long where each element is loaded alone.
     check_rule("M=6 N=857 K=9763", "contract/wgmma: ");
     check_rule("M=1 N=7019 K=13410", "contract/mma: ");
+    // Small tiles by mma.sync, which are expected to be clearly faster than the plain rule's.
+    check_rule("M=38 N=1073 K=182", "contract/mma: tile_m=16 tile_n=32 tile_k=128");
 }
 
 static void test_all(void)

@@ -277,7 +277,8 @@ static double judge_twice(const struct kg_cuda_contract_plan *plan)
 // Tiles that are not in the table, if they are expected to gain more than expected times are worth.
 // Clusters are tried of tiles that come near without. Races of listed and drawn shapes (H200,
 // 2026-11-30) say where expected times are not to be trusted: tiles of 256 rows and 176 columns
-// took 1.05 of the time instead of 0.96, and those of more than 128 x 64 whose K is split 1.07.
+// took 1.05 of the time instead of 0.96, and those of more than 128 x 64 whose K is split 1.07
+// where lines are aligned, but 0.85 where they are not (two shapes).
 static void try_others(struct best *best, struct kg_cuda_contract_plan *tried)
 {
     enum { MOST_BLOCKS = 3, MOST_SPLIT_K = 4, TALL = 256, MOST_OF_TALL = 160 };
@@ -300,7 +301,8 @@ static void try_others(struct best *best, struct kg_cuda_contract_plan *tried)
                 break;
             bool is_near = judge_twice(tried) < near * other.seconds;
             bool is_idle = kg_cuda_contract_tiles(tried) < tried->facts->units;
-            tile.split_k = is_small && is_idle && !tile.pingpong ? MOST_SPLIT_K : 1;
+            bool splits = (is_small || is_unaligned) && is_idle && !tile.pingpong;
+            tile.split_k = splits ? MOST_SPLIT_K : 1;
             if (is_near || tile.split_k > 1)
                 try_splits(&other, tried, &tile, is_near ? clusters_there : 1);
         }
