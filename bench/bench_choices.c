@@ -1,8 +1,7 @@
 // Times choices of families and configs given by hand, without a search.
 //
 //     bench_choices [--device NAME] [--protocol WORDS] [--races N | --list | --predict] [--json]
-//                   [--draw N | --anywhere N] OP.kg OP T=f16 P=65536,D=4096 ["pointwise:
-//                   threads=256 ..." ...]
+//                   [--draw N | --anywhere N] OP.kg OP T=f16 P=65536,D=4096 [CHOICE...]
 //
 // Without choices, uses the rules' choice. A choice that ends in '*' stands for all that begin with
 // the text before it. --list prints the choices with their expected times and does nothing else;

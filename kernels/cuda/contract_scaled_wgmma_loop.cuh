@@ -364,9 +364,10 @@ struct kg_tall_row_sums<Block, true> {
 template <class Block, class WEIGHTS>
 struct kg_tall_loop {
     static constexpr int batch = Block::batch, batches = 4 / batch; // of a stage
-    static constexpr int batch_runs = Block::batch_runs;            // runs of a batch
     static constexpr int count = Block::unit / 16 / batch;
-    static constexpr int run = batch_runs > 1 ? 1 : Block::run / 16 / batch; // batches of a run
+    // Batches of a run, or runs of a batch.
+    static constexpr int batch_runs = Block::batch_runs;
+    static constexpr int run = batch_runs > 1 ? 1 : Block::run / 16 / batch;
     // Stages of a unit, and of the units that other pairs take before this one's next.
     static constexpr int own = Block::unit / Block::depth, others = own * (Block::pairs - 1);
     // The batch of a unit that a loop begins with.

@@ -374,7 +374,32 @@ static void who_does_not_fit_does_not_compete(void)
     unmake(&made);
 }
 
+static double prior_of_rival(void *user, const char *name, const char *parameter, int64_t value,
+                             bool beyond)
+{
+    (void)user, (void)value, (void)beyond;
+    return !parameter && strcmp(name, "rival") == 0 ? -2 : 0;
+}
+
+// Whatever was learnt of a family elsewhere: searches may try it first, a choice without measuring
+// keeps the rule's family.
+static void families_are_not_exchanged(void)
+{
+    struct made made = make("op copy(x: f32[N]) -> (y: f32[N])\n{ y[n] = x[n] }\n", "N=100");
+    const struct kg_match *match;
+    is_taken = true;
+    CHECK_STATUS(made.status, KG_OK, &made.error);
+    struct kg_candidates candidates = list_rivals(&made, &match);
+    int at = kg_candidates_find(&candidates, match, &guess), picked[1];
+    CHECK(at >= 0 && kg_candidates_advise(&candidates, prior_of_rival, NULL));
+    CHECK(candidates.items[kg_candidates_first(&candidates, at)].reading == 0);
+    CHECK(kg_candidates_pick(&candidates, -1, 1, picked) == 1);
+    CHECK(candidates.items[picked[0]].reading == 1);
+    kg_candidates_free(&candidates);
+    unmake(&made);
+}
+
 TEST_MAIN(whole_spaces_are_listed, vast_spaces_are_sampled, neighbours_come_first,
           the_model_combines, best_forecasts_precede_neighbours, idle_values_come_last, limits_wait,
           families_list_their_own, expected_times_are_followed, families_compete,
-          who_does_not_fit_does_not_compete)
+          who_does_not_fit_does_not_compete, families_are_not_exchanged)

@@ -10,12 +10,8 @@
 
 #include <math.h>
 
-enum {
-    WARP = 32,
-    ACCESS = 16,
-    LINE = 128,
-    ANY = 2
-}; // the function for what does not lie in whole vectors
+enum { WARP = 32, ACCESS = 16, LINE = 128 };
+enum { ANY = 2 }; // the function for what does not lie in whole vectors
 // Registers of a thread beside what it holds, and those of wide vectors at work: as NVRTC 13.0 had
 // it for 1700 of these kernels.
 enum { OTHER_REGISTERS = 18, WIDE = 8, SECTOR = 32 };
