@@ -131,7 +131,7 @@ static void test_races(void)
     printf("what the rule chooses took part in %d of %d races, and %.4f of the winner's time, at "
            "worst %.3f; %.3f of %d pairs are expected rightly\n",
            chosen, races, mean, worst, share, compared);
-    CHECK(races == 113 && chosen >= 76);
+    CHECK(races == 113 && chosen >= 78);
     CHECK(mean < 1.01 && worst < 1.05);
     CHECK(share > 0.82);
 }
@@ -144,7 +144,7 @@ static void test_choices(void)
     printf("of two choices each, the rule's took part in %d of %d, and %.4f of the faster one's "
            "time\n",
            chosen, races, mean);
-    CHECK(races == 33 && chosen >= 27);
+    CHECK(races == 33 && chosen >= 32);
     CHECK(mean < 1.006);
 }
 
@@ -185,7 +185,7 @@ static void test_rule(void)
     check_rule("M=1 N=8192 K=8192", "contract/wgmma: ");
     check_rule("M=1 N=8192 K=28672", "contract/wgmma: ");
     // A large operand is streamed in stages of 256 bytes, one that is too large is not.
-    check_rule("M=64 N=28672 K=4096", "tile_k=128");
+    check_rule("M=64 N=28672 K=4096", "tile_m=64 tile_n=128 tile_k=128");
     check_rule("M=64 N=57344 K=8192", "tile_m=64 tile_n=224 tile_k=64");
     // Wide tiles of which the output covers less than half do not pay; neither do whole tiles where
     // split-K keeps more SMs busy.

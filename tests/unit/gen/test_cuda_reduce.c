@@ -81,8 +81,8 @@ static void test_takers(void)
                  "reduce: column=1 threads=256 vector=1 unroll=16 split=132 cluster=0");
     check_choice("columns", "P=1048576 D=64", "reduce: column=1 threads=256 vector=4");
     check_choice("part", "P=64 D=64", "direct:");
-    check_choice("constant", "P=4", "rowwise:"); // more terms than any tensor has elements
-    check_choice("many", "P=64", "rowwise:");    // a thread of columns counts places in 32 bits
+    check_choice("constant", "P=4", "reduce:"); // more terms than any tensor has elements
+    check_choice("many", "P=64", "rowwise:");   // a thread of columns counts places in 32 bits
     check_choice("centred", "P=64 D=4096", "rowwise*2:");
     check_choice("centred", "P=1 D=16777216", "reduce: column=0");
 }

@@ -159,8 +159,11 @@ static void add_plain_reads(const struct kg_cuda_rowwise_plan *plan, const struc
                 continue;
             const struct kg_layout *layout = &problem->layouts[access->tensor->id];
             double bytes = kg_dtypes[kg_emit_tensor_dtype(access->tensor)].bits / 8.0;
-            double stride = fmin(stride_of(row, access), SECTOR / bytes);
-            kg_cuda_memory_access(work, share->all * share->vector * rows_of(plan), bytes);
+            double lanes = plan->threads < WARP ? plan->threads : WARP;
+            double apart = stride_of(row, access), stride = fmin(apart, SECTOR / bytes);
+            double times = share->all * share->vector * rows_of(plan);
+            kg_cuda_memory_access(work, times, bytes);
+            work->lines += times * WARP / lanes * fmin(lanes, 1 + lanes * apart * bytes / LINE);
             if (stride > 1)
                 work->bytes += (stride - 1) * bytes * (double)layout->elements;
             any = true;
