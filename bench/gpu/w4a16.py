@@ -8,12 +8,15 @@
 With a seed, shapes are drawn: M log-uniform from 1 to 8192, N and K from 512 to 32768, the way of
 quantising at random. Otherwise they are the listed layers. Everyone takes turns in one process;
 timing.py says how. "cuBLAS" is the fastest of its first 8 answers over ours: above 1 we are faster.
-"read" is the share of what a kernel reaches that reads as many bytes. Every result is compared with
+"Humming" is the same of that package, where it can be imported. "read" is the share of what a
+kernel reaches that reads as many bytes. Every result is compared with
 the product in f32 before it is timed, and ours afterwards as well. With --alone there is no one
 beside us; with --measure the summary says what the rule's choices are worth.
 """
 
 import argparse
+import importlib.util
+import itertools
 import math
 import os
 import shutil
@@ -28,6 +31,7 @@ from timing_process import Run, keep_compiled_in, plans_job, run_together
 from w4a16_shapes import LAYERS, MODES, OTHER_MODES, ROWS, drawn, listed
 
 WORKER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "w4a16_worker.py")
+PEERS = {"lt_tuned": "cuBLAS", "humming": "Humming"}
 BANDS = (1, 16), (17, 32), (33, 64), (65, 128), (129, 1024), (1025, 8192)
 
 
@@ -41,7 +45,8 @@ def cell(value, width=7):
 
 def print_line(line, lines):
     if len(lines) == 1:
-        print(f"\n{'':40}{'us':>9}{'+-':>5}{'read':>7}{'cuBLAS':>8}{'graph us':>10}{'cuBLAS':>8}")
+        print(f"\n{'':40}{'us':>9}{'+-':>5}{'read':>7}{'cuBLAS':>8}{'Humming':>8}"
+              f"{'graph us':>10}{'cuBLAS':>8}{'Humming':>8}")
     cold, graph = line["cold"], line["graph"]
     for name in ("kernelgen", "measured"):
         if name not in cold:
@@ -52,33 +57,33 @@ def print_line(line, lines):
         label = line["label"] if name == "kernelgen" else "    by search"
         mine = f"{graph[name]['us']:10.1f}" if name in graph else f"{'-':>10}"
         print(f"{label:40}{cold[name]['us']:9.1f}{cold[name]['spread']:5.0%}"
-              f"{cell(over(cold, 'read', name))}{cell(over(cold, 'lt_tuned', name), 8)}{mine}"
-              f"{cell(over(graph, 'lt_tuned', name), 8)}"
+              f"{cell(over(cold, 'read', name))}{cell(over(cold, 'lt_tuned', name), 8)}"
+              f"{cell(over(cold, 'humming', name), 8)}{mine}"
+              f"{cell(over(graph, 'lt_tuned', name), 8)}{cell(over(graph, 'humming', name), 8)}"
               f"  [{line['notes'].get(name, {}).get('choice', '')}]")
     sys.stdout.flush()
 
 
 def summary_of(lines):
-    """By bands of rows: geometric mean, 10th percentile and worst ratio to cuBLAS."""
+    """By bands of rows: geometric mean, 10th percentile and worst ratio to a peer."""
     found = []
-    for name in ("kernelgen", "measured"):
-        for kind in ("cold", "graph"):
-            for least, most in BANDS:
-                ratios = sorted(r for line in lines if least <= line.get("m", 0) <= most
-                                for r in [over(line[kind], "lt_tuned", name)] if r)
-                if ratios:
-                    mean = math.exp(statistics.fmean(map(math.log, ratios)))
-                    found.append(dict(ours=name, kind=kind, rows=[least, most], count=len(ratios),
-                                      mean=mean, tenth=ratios[len(ratios) // 10],
-                                      worst=ratios[0]))
+    for name, peer, kind in itertools.product(("kernelgen", "measured"), PEERS, ("cold", "graph")):
+        for least, most in BANDS:
+            ratios = sorted(r for line in lines if least <= line.get("m", 0) <= most
+                            for r in [over(line[kind], peer, name)] if r)
+            if ratios:
+                mean = math.exp(statistics.fmean(map(math.log, ratios)))
+                found.append(dict(ours=name, peer=peer, kind=kind, rows=[least, most],
+                                  count=len(ratios), mean=mean, tenth=ratios[len(ratios) // 10],
+                                  worst=ratios[0]))
     return found
 
 
 def print_summary(found):
-    print(f"\n{'':11}{'rows':>12}{'shapes':>8}{'mean':>7}{'10th':>7}{'worst':>7}")
+    print(f"\n{'':17}{'rows':>14}{'shapes':>8}{'mean':>7}{'10th':>7}{'worst':>7}")
     for row in found:
         rows = f"{row['rows'][0]}-{row['rows'][1]}"
-        print(f"{row['ours']:10}{row['kind']:>6}{rows:>10}{row['count']:5}{row['mean']:7.2f}"
+        print(f"{row['ours']:10}{PEERS[row['peer']]:8}{row['kind']:>6}{rows:>10}{row['count']:5}{row['mean']:7.2f}"
               f"{row['tenth']:7.2f}{row['worst']:7.2f}")
 
 
@@ -125,6 +130,8 @@ def main():
     keep_compiled_in(home)
     names = {"kernelgen"} | (set() if arguments.alone else {"lt", "lt_tuned", "read"})
     names |= {"measured"} if arguments.measure else set()
+    if not arguments.alone and importlib.util.find_spec("humming"):
+        names.add("humming")
     settings = dict(home=home, seconds=arguments.seconds, kernelgen=arguments.kernelgen,
                     contenders=sorted(names))
     run = Run(WORKER, todo, settings, print_line, arguments.limit)

@@ -86,7 +86,7 @@ class Shape:
 
     @property
     def contenders(self):
-        yield from ("kernelgen", "measured", "lt", "lt_tuned")
+        yield from ("kernelgen", "measured", "lt", "lt_tuned", "humming")
         if self.m <= 64 and self.bytes > 1 << 22:
             yield "read"
 

@@ -3,8 +3,8 @@
 import torch
 
 from matmul_worker import ProductWorker, Products
-from timing_worker import OURS, Contenders, run_task
-from w4a16_shapes import Shape
+from timing_worker import OURS, Contenders, Unavailable, run_task
+from w4a16_shapes import MODES, Shape
 
 PIECE = 4096
 
@@ -24,6 +24,7 @@ class Weights(Products):
         k, n, runs = shape.k, shape.n, shape.runs
         self.packed = self.draw_weights(k, n)
         scales = ((torch.rand(runs, n, device="cuda") + 0.5) / 8).to(dtype)
+        self.scales = scales
         offsets = torch.randn(runs, n, device="cuda").to(dtype)
         zeros = torch.randint(0, 256, (runs, n * shape.bits // 8), dtype=torch.uint8,
                               device="cuda")
@@ -66,6 +67,19 @@ class Weights(Products):
         parts = padded.view(tall, 4, 2, 4, 2, wide, 8, 2)
         ordered = parts.permute(0, 5, 6, 3, 1, 4, 2, 7).reshape(tall, wide, 512, 2)
         return ordered[..., 0] | ordered[..., 1] << 4
+
+    def humming(self):
+        from humming_peer import product
+        shape = self.shape
+        if shape.mode not in MODES:
+            raise Unavailable(f"nothing was written that gives Humming weights of {shape.mode}")
+        codes = torch.stack((self.packed & 15, self.packed >> 4), -1).view(shape.k, shape.n)
+        codes = codes ^ 8 if shape.mode == "signed" else codes
+        zeros = self.beside
+        if zeros is not None:
+            zeros = torch.stack((zeros & 15, zeros >> 4), -1).view(zeros.shape[0], -1)
+        run = product(self.x, self.y, codes, self.scales, zeros, shape.run)
+        return run, run
 
     def allowed(self, name):
         """Peers multiply weights that were rounded to 16 bits."""

@@ -18,7 +18,8 @@
 //   read as one word
 // - value(item, row, column, total), also with the loaded values of all three kinds: the output
 //   element; stores other outputs of the epilogue
-// - out_at(item, row, column): the address of the output element
+// - out_at(item, row, column): the address of the output element; HAS_STRIDES_OUT: rows have one
+//   stride there, and so have columns
 // - store(item, row, column, element)
 //
 // and, for operands that are arrays,
@@ -60,7 +61,8 @@ struct kg_swapped {
     enum : bool {
         K_MAJOR_A = JOB::K_MAJOR_B,
         K_MAJOR_B = JOB::K_MAJOR_A,
-        USES_POSITION = JOB::USES_POSITION
+        USES_POSITION = JOB::USES_POSITION,
+        HAS_STRIDES_OUT = JOB::HAS_STRIDES_OUT
     };
     enum : bool {
         PER_ROW = JOB::PER_COLUMN,

@@ -223,17 +223,7 @@ struct kg_mma_feed {
                               words[4] | words[5] << 16, words[6] | words[7] << 16);
         if (shift <= 0)
             return make_uint4(words[0], words[1], words[2], words[3]);
-        uint32_t moved[7];
-#pragma unroll
-        for (int i = 0; i < 7; i++)
-            moved[i] = shift & 4 ? words[i + 1] : words[i];
-#pragma unroll
-        for (int i = 0; i < 5; i++)
-            moved[i] = shift & 8 ? moved[i + 2] : moved[i];
-        const int bits = shift % 4 * 8;
-        return make_uint4(
-            __funnelshift_r(moved[0], moved[1], bits), __funnelshift_r(moved[1], moved[2], bits),
-            __funnelshift_r(moved[2], moved[3], bits), __funnelshift_r(moved[3], moved[4], bits));
+        return kg_shifted(words, shift);
     }
 
     KG_METHOD bool goes_through_registers() const

@@ -32,7 +32,46 @@ KG_INLINE char *kg_wgmma_packed_operand(const Job &job, char *scratch, int split
            (operand ? kg_wgmma_packed_bytes(job.batches(), lines, length) : 0);
 }
 
-// Packs an operand: copies it with a padded pitch, 16 bytes a thread. The padding is never read.
+// The address of an operand's element: at a place of a line, which runs along K if it is K-major.
+template <int OPERAND, class Job>
+KG_INLINE const uint16_t *kg_wgmma_element_at(const Job &job, int64_t batch, int64_t line,
+                                              int64_t place)
+{
+    if constexpr (OPERAND)
+        return (const uint16_t *)(Job::K_MAJOR_B ? job.b_at(batch, place, line)
+                                                 : job.b_at(batch, line, place));
+    else
+        return (const uint16_t *)(Job::K_MAJOR_A ? job.a_at(batch, line, place)
+                                                 : job.a_at(batch, place, line));
+}
+
+// Eight elements of a line, or as many as it has. Elements between those of an operand can be read.
+template <int OPERAND, class Job>
+KG_INLINE uint4 kg_wgmma_eight(const Job &job, int64_t batch, int64_t line, int64_t place,
+                               int64_t length, const uint16_t *begin, const uint16_t *end)
+{
+    const uint16_t *first = kg_wgmma_element_at<OPERAND>(job, batch, line, place);
+    uint4 vector;
+    uint16_t element[8];
+    bool adjacent = true;
+#pragma unroll
+    for (int i = 1; i < 8; i++)
+        adjacent =
+            adjacent && (place + i >= length ||
+                         kg_wgmma_element_at<OPERAND>(job, batch, line, place + i) == first + i);
+    if (adjacent && kg_load_shifted(first, begin, end, &vector))
+        return vector;
+#pragma unroll
+    for (int i = 0; i < 8; i++)
+        element[i] = *kg_wgmma_element_at<OPERAND>(job, batch, line,
+                                                   place + i < length ? place + i : length - 1);
+    return make_uint4(
+        element[0] | (uint32_t)element[1] << 16, element[2] | (uint32_t)element[3] << 16,
+        element[4] | (uint32_t)element[5] << 16, element[6] | (uint32_t)element[7] << 16);
+}
+
+// Packs an operand: copies it with a padded pitch, 16 bytes a thread. What is in the padding does
+// not matter.
 template <int SPLIT, int64_t PARTIAL_BYTES, int OPERAND, class Job>
 KG_INLINE void kg_wgmma_pack(const Job &job, char *scratch)
 {
@@ -40,25 +79,19 @@ KG_INLINE void kg_wgmma_pack(const Job &job, char *scratch)
     uint16_t *to = (uint16_t *)kg_wgmma_packed_operand(job, scratch, SPLIT, PARTIAL_BYTES, OPERAND);
     const int64_t across = OPERAND ? job.columns() : job.rows();
     const int64_t lines = k_major ? across : job.depth(), length = k_major ? job.depth() : across;
-    const int64_t pitch = (length + 63) / 64 * 64, count = job.batches() * lines;
-    for (int64_t line = blockIdx.x; line < count; line += gridDim.x) {
+    const int64_t pitch = (length + 63) / 64 * 64, units = (length + 7) / 8;
+    const int64_t count = job.batches() * lines * units;
+    const uint16_t *begin = kg_wgmma_element_at<OPERAND>(job, 0, 0, 0);
+    const uint16_t *end =
+        kg_wgmma_element_at<OPERAND>(job, job.batches() - 1, lines - 1, length - 1) + 1;
+    for (int64_t unit = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; unit < count;
+         unit += (int64_t)gridDim.x * blockDim.x) {
+        int64_t line = unit;
+        const int64_t place = kg_take(&line, units) * 8;
         int64_t batch = line;
         const int64_t at = kg_take(&batch, lines);
-        for (int64_t i = threadIdx.x * 8; i < length; i += blockDim.x * 8) {
-            uint16_t vector[8];
-#pragma unroll
-            for (int lane = 0; lane < 8; lane++) {
-                const int64_t place = i + lane < length ? i + lane : length - 1;
-                const int64_t step = k_major ? place : at, other = k_major ? at : place;
-                if constexpr (OPERAND)
-                    vector[lane] = *job.b_at(batch, step, other);
-                else
-                    vector[lane] = *job.a_at(batch, other, step);
-            }
-            *(uint4 *)&to[line * pitch + i] = make_uint4(
-                vector[0] | (uint32_t)vector[1] << 16, vector[2] | (uint32_t)vector[3] << 16,
-                vector[4] | (uint32_t)vector[5] << 16, vector[6] | (uint32_t)vector[7] << 16);
-        }
+        *(uint4 *)&to[line * pitch + place] =
+            kg_wgmma_eight<OPERAND>(job, batch, at, place, length, begin, end);
     }
 }
 

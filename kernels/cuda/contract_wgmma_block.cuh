@@ -251,6 +251,41 @@ KG_INLINE void kg_wgmma_fill(const Job &job, kg_wgmma_epilogue<Block, Job> &epil
     }
 }
 
+// Stores a chunk element by element, where lines are not aligned to 16 bytes. A thread has the same
+// place in several lines: where lines have one stride, its address goes on by that.
+template <class Block, class Job>
+KG_INLINE void kg_wgmma_store_chunk(const Job &job, int batch, int row, int column,
+                                    const char *buffer, int thread)
+{
+    typedef typename Job::out out;
+    constexpr int length = Block::LINE_BYTES / 2, lines = 64 * Block::CHUNK_COLUMNS / length;
+    constexpr int together = 128 / length; // lines that are stored at once
+    const int at = thread % length, first = thread / length;
+    const int r = row + (Block::SWAP ? at : first), c = column + (Block::SWAP ? first : at);
+    const int64_t left = Block::SWAP ? job.columns() - c : job.rows() - r; // lines
+    if (Block::SWAP ? r >= job.rows() : c >= job.columns())
+        return;
+    const auto element_of = [&](int line) {
+        return ((const out *)(buffer + kg_wgmma_swizzle<Block>(line, at / 8)))[at % 8];
+    };
+    if constexpr (Job::HAS_STRIDES_OUT) {
+        out *to = job.out_at(batch, r, c);
+        const int64_t next = (Block::SWAP ? job.out_at(batch, r, c + together)
+                                          : job.out_at(batch, r + together, c)) -
+                             to;
+#pragma unroll 8
+        for (int line = 0; line < lines; line += together, to += next)
+            if (line < left)
+                *to = element_of(first + line);
+    } else {
+#pragma unroll 4
+        for (int line = 0; line < lines; line += together)
+            if (line < left)
+                job.store(batch, r + (Block::SWAP ? 0 : line), c + (Block::SWAP ? line : 0),
+                          element_of(first + line));
+    }
+}
+
 // Stores a tile chunk by chunk through shared memory: by TMA or, where lines are not aligned to 16
 // bytes, element by element.
 template <class Block, class Job>
@@ -286,15 +321,8 @@ kg_wgmma_store_tile(const Job &job, const kg_wgmma_item<Block> &item, int consum
         if (by_tma && warp % 4 == 0 && kg_is_elected())
             kg_tiles_store(out, buffer, Block::SWAP ? row : column, Block::SWAP ? column : row,
                            item.batch);
-#pragma unroll 4
-        for (int i = thread; !by_tma && i < 64 * Block::CHUNK_COLUMNS; i += 128) {
-            const int line = i * 2 / Block::LINE_BYTES, at = i % (Block::LINE_BYTES / 2);
-            const int r = row + (Block::SWAP ? at : line), c = column + (Block::SWAP ? line : at);
-            if (r < job.rows() && c < job.columns())
-                job.store(item.batch, r, c,
-                          ((const typename Job::out *)(buffer + kg_wgmma_swizzle<Block>(
-                                                                    line, at / 8)))[at % 8]);
-        }
+        if (!by_tma)
+            kg_wgmma_store_chunk<Block>(job, item.batch, row, column, buffer, thread);
     }
 }
 

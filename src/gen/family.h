@@ -110,6 +110,9 @@ struct kg_family {
     // Expected times order the configs of a group well enough for searches, which correct them by
     // measurements.
     bool orders_configs;
+    // Expected times are fitted to measurements, and may be compared with those of other such
+    // families: these replace each other for a small gain.
+    bool is_fitted;
     // Lists the configs that a search chooses from: each once, valid, the guess among them, at most
     // a few thousand. For families most of whose space is invalid. NULL: every valid config.
     void (*list)(const struct kg_match *match, kg_config_take *take, void *user);

@@ -13,6 +13,7 @@
 enum kg_grouping_kind {
     KG_GROUPING_RULE,     // the longest runs that some family is advised to take
     KG_GROUPING_EXPECTED, // the shortest expected time
+    KG_GROUPING_FITTED,   // the shortest of families whose expected times are fitted
     KG_GROUPING_PRODUCTS, // the same with every product of matrices in a kernel of its own
     KG_GROUPING_SINGLE,   // a kernel for each nest, by the family with the shortest time
     KG_GROUPING_PLAIN,    // plain loops, nest by nest: the baseline's

@@ -104,6 +104,9 @@
 #define PIXELS                                                                                     \
     "op pixels(x: T[N, C, P], w: T[O, C]) -> (y: T[N, O, P]) where T in f16 f32\n"                 \
     "{ y[n, o, p] = sum(c) x[n, c, p] * w[o, c] }\n"
+#define HEADS                                                                                      \
+    "op heads(x: f16[M, K], w: f16[K, H, D]) -> (y: f16[H, M, D])\n"                               \
+    "{ y[h, m, d] = sum(k) x[m, k] * w[k, h, d] }\n"
 #define MMA_CONFIG(tile_m, tile_n, tile_k, stages, split_k, raster)                                \
     "tile_m=" tile_m " tile_n=" tile_n " tile_k=" tile_k " stages=" stages " split_k=" split_k     \
     " raster=" raster " maxnreg=0"
@@ -395,6 +398,18 @@ static const struct form {
      WGMMA_3("tile_m=64 tile_n=128 tile_k=64 stages=4", PLAIN)},
     {"wgmma, batches packed", BATCHES, "B=3 M=70 N=33 K=71",
      WGMMA_3("tile_m=64 tile_n=32 tile_k=64 stages=4", PLAIN)},
+    {"wgmma, batches packed, short lines", BATCHES, "B=5 M=33 N=21 K=9",
+     WGMMA_3("tile_m=64 tile_n=32 tile_k=64 stages=4", PLAIN)},
+    {"wgmma, odd lines, narrow chunks", NT, "M=300 N=267 K=200",
+     WGMMA("tile_m=128 tile_n=144 tile_k=64 stages=4", PLAIN)},
+    {"wgmma, odd lines, pingpong", NT, "M=900 N=1317 K=264",
+     WGMMA("tile_m=128 tile_n=192 tile_k=64 stages=4",
+           "cluster_m=1 cluster_n=1 pingpong=1 split_k=1 swap=0")},
+    {"wgmma, odd lines, swap", NT, "M=37 N=1001 K=75",
+     WGMMA("tile_m=128 tile_n=48 tile_k=64 stages=2",
+           "cluster_m=1 cluster_n=1 pingpong=0 split_k=1 swap=1")},
+    {"wgmma, columns of two strides", HEADS, "M=130 K=72 H=3 D=67",
+     WGMMA("tile_m=128 tile_n=64 tile_k=64 stages=2", PLAIN)},
     {"wgmma, row and column values", SCALED, "B=3 P=100 K=200 N=264 T=f16",
      WGMMA_2("tile_m=128 tile_n=128 tile_k=64 stages=4", PLAIN)},
     {"wgmma, row and column values, odd columns", SCALED, "B=1 P=130 K=72 N=232 T=bf16",

@@ -203,8 +203,14 @@ static void test_rule(void)
     // Lines that are not made of whole vectors take too long where each element is loaded alone.
     check_rule("M=6 N=857 K=9763", "contract/wgmma: ");
     check_rule("M=1 N=7019 K=13410", "contract/mma: ");
+    // Odd lines, which the table of tiles does not know: while a tile is stored element by element,
+    // another one is multiplied.
+    check_rule("M=2994 N=2994 K=2994", "pingpong=1");
+    check_rule("M=6035 N=1137 K=4275", "pingpong=1");
+    // A warp that has a small tile to itself copies odd lines slowly.
+    check_rule("M=147 N=147 K=147", "contract/wgmma: ");
     // Small tiles by mma.sync, which are expected to be clearly faster than the plain rule's.
-    check_rule("M=38 N=1073 K=182", "contract/mma: tile_m=16 tile_n=32 tile_k=128");
+    check_rule("M=38 N=1073 K=182", "contract/mma: tile_m=32 tile_n=32 tile_k=32");
 }
 
 static void test_all(void)

@@ -279,11 +279,18 @@ static void clusters_are_launched(void)
     CHECK(grids.scratch == 16 * 60 * 100 * 4 && grids.grids[FOLD].blocks[0] == 24);
 }
 
+// Of 256 threads, each of which copies eight elements of a line.
+static int pack_blocks(int lines, int length)
+{
+    return (lines * ((length + 7) / 8) + 255) / 256;
+}
+
 static void operands_are_packed(void)
 {
     // Lines of 203 and of 131 elements are not aligned to 16 bytes.
     struct kg_grids grids = launches("nn", "M=77 N=131 K=203 T=f16", TILE);
-    CHECK(grids.grids[PACK_A].blocks[0] == 77 && grids.grids[PACK_B].blocks[0] == 203);
+    CHECK(grids.grids[PACK_A].blocks[0] == pack_blocks(77, 203));
+    CHECK(grids.grids[PACK_B].blocks[0] == pack_blocks(203, 131));
     CHECK(grids.maps[LEFT].tensor == KG_MAP_SCRATCH && grids.maps[LEFT].offset == 0);
     CHECK(grids.maps[LEFT].stride[1] >= 203 * 2 && grids.maps[RIGHT].stride[1] >= 131 * 2);
     CHECK(has_box(&grids.maps[LEFT], 203, 77, 64, 128));
@@ -291,25 +298,29 @@ static void operands_are_packed(void)
     CHECK(grids.maps[OUT].rank == 0);
     // Only one of them is unaligned.
     grids = launches("nn", "M=77 N=131 K=200 T=f16", TILE);
-    CHECK(grids.grids[PACK_A].blocks[0] == 0 && grids.grids[PACK_B].blocks[0] == 200);
+    CHECK(grids.grids[PACK_A].blocks[0] == 0);
+    CHECK(grids.grids[PACK_B].blocks[0] == pack_blocks(200, 131));
     CHECK(grids.maps[LEFT].tensor == 0 && grids.maps[RIGHT].tensor == KG_MAP_SCRATCH);
     grids = launches("nt", "M=77 N=131 K=203 T=f16", TILE " swap=1");
     CHECK(grids.maps[LEFT].offset > grids.maps[RIGHT].offset);
-    CHECK(grids.grids[PACK_A].blocks[0] == 77 && grids.grids[PACK_B].blocks[0] == 131);
+    CHECK(grids.grids[PACK_A].blocks[0] == pack_blocks(77, 203));
+    CHECK(grids.grids[PACK_B].blocks[0] == pack_blocks(131, 203));
     // Packed operands come after the partial sums of all batches.
     grids = launches("nn", "M=77 N=131 K=2003 T=f16", TILE " split_k=16");
     CHECK(grids.maps[LEFT].offset >= 16 * 77 * 131 * 4);
     grids = launches("batches", "B=5 M=70 N=33 K=71 T=f16", TILE);
-    CHECK(grids.grids[PACK_A].blocks[0] == 5 * 70 && grids.maps[LEFT].shape[2] == 5);
+    CHECK(grids.grids[PACK_A].blocks[0] == pack_blocks(5 * 70, 71));
+    CHECK(grids.maps[LEFT].shape[2] == 5);
     // Strides: of whole vectors, of others, and a transposed matrix.
     grids = launches_of("nn", "M=64 N=64 K=64 T=f16", TILE,
                         (int64_t[3][KG_MAX_RANK]){{72, 1}, {68, 1}, {80, 1}});
     CHECK(are_grids(&grids) && grids.maps[LEFT].stride[1] == 144);
-    CHECK(grids.grids[PACK_B].blocks[0] == 64 && grids.maps[OUT].stride[1] == 160);
+    CHECK(grids.grids[PACK_B].blocks[0] == pack_blocks(64, 64));
+    CHECK(grids.maps[OUT].stride[1] == 160);
     grids = launches_of("nn", "M=64 N=64 K=64 T=f16", TILE,
                         (int64_t[3][KG_MAX_RANK]){{1, 64}, {0, 1}, {64, 1}});
-    CHECK(are_grids(&grids) && grids.grids[PACK_A].blocks[0] == 64);
-    CHECK(grids.grids[PACK_B].blocks[0] == 64);
+    CHECK(are_grids(&grids) && grids.grids[PACK_A].blocks[0] == pack_blocks(64, 64));
+    CHECK(grids.grids[PACK_B].blocks[0] == pack_blocks(64, 64));
 }
 
 // Stream-K: a partial tile per block, with a flag for each consumer, comes before packed operands.
@@ -460,6 +471,38 @@ static void epilogue_values_are_separate(void)
     }
 }
 
+// Rows and columns of the output have one stride each, unless several axes lie apart in memory.
+static void outputs_have_strides(void)
+{
+    static const struct {
+        const char *text;
+        bool has_strides;
+    } cases[] = {
+        {"op f(x: f16[M, K], w: f16[K, N]) -> (y: f16[M, N])\n"
+         "{ y[m, n] = sum(k) x[m, k] * w[k, n] }",
+         true},
+        {"op f(x: f16[M, K], w: f16[K, H, N]) -> (y: f16[M, H, N])\n"
+         "{ y[m, h, n] = sum(k) x[m, k] * w[k, h, n] }",
+         true},
+        {"op f(x: f16[M, K], w: f16[K, H, N]) -> (y: f16[H, M, N])\n"
+         "{ y[h, m, n] = sum(k) x[m, k] * w[k, h, n] }",
+         false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct made made = make_strided(cases[i].text, "f", "M=512 N=512 K=512 H=3", NULL);
+        CHECK_STATUS(made.status, KG_OK, &made.error);
+        struct kg_choice choice;
+        struct kg_text source = {0};
+        kg_choice_guess(made.problem, &facts, &kg_target_cuda, &choice);
+        CHECK(choice.matches[0]->family == family);
+        CHECK(kg_choice_source(&choice, 0, "kernel", &source));
+        CHECK(strstr(kg_text_string(&source),
+                     cases[i].has_strides ? "HAS_STRIDES_OUT = 1" : "HAS_STRIDES_OUT = 0"));
+        kg_text_free(&source);
+        unmake(&made);
+    }
+}
+
 TEST_MAIN(operands_are_refused, tiles_are_refused, operands_are_mapped, clusters_are_launched,
           operands_are_packed, stream_k_is_launched, empty_products, rule_takes_all_sizes,
-          rule_leaves_the_rest, epilogue_values_are_separate)
+          rule_leaves_the_rest, epilogue_values_are_separate, outputs_have_strides)

@@ -106,7 +106,7 @@ const void *kg_cuda_contract_match(const struct kg_cuda_contract_form *form,
                                            .group = group,
                                            .facts = facts,
                                            .config = form->defaults,
-                                           .times = &kg_cuda_contract_times_of_space};
+                                           .times = &kg_cuda_contract_times_of_all};
     if (!kg_cuda_fits(group, reason) || !kg_contract_read(group, &plan->contract, reason))
         return NULL;
     kg_cuda_contract_read_operands(plan);

@@ -62,6 +62,8 @@ struct kg_cuda_contract_cost_terms {
     double reread_factor;    // time to read data again, as a multiple of the usual one; 0: as 1
     double epilogue_seconds; // of a thread, for the epilogue of its accumulators
     double packed_bytes;     // of operands that a pre-pass copies
+    double store_factor;     // time to write the output, as a multiple of the usual one; 0: as 1
+    double store_seconds;    // of an SM, to store a tile, beside what all tiles take
     double extra_share;      // added to the whole: 0.1 is a tenth longer
     double stream_k_seconds; // to store and load a partial tile
     bool is_streamed;        // an operand is loaded with evict_first, so other data stays in the L2
@@ -159,7 +161,7 @@ void kg_cuda_contract_grids(const struct kg_match *match, const struct kg_config
                             struct kg_grids *grids);
 
 // Defines the family row of a form: the functions above, with a match that knows the form.
-#define KG_CONTRACT_FAMILY(SYMBOL, FORM, NAME, SUMMARY, ORDERS_CONFIGS)                            \
+#define KG_CONTRACT_FAMILY(SYMBOL, FORM, NAME, SUMMARY, ORDERS_CONFIGS, IS_FITTED)                 \
     static const void *match_form(const struct kg_group *group,                                    \
                                   const struct kg_device_facts *facts, struct kg_arena *arena,     \
                                   struct kg_text *reason)                                          \
@@ -177,6 +179,7 @@ void kg_cuda_contract_grids(const struct kg_match *match, const struct kg_config
         .bound = kg_cuda_contract_bound,                                                           \
         .expected = kg_cuda_contract_expected,                                                     \
         .orders_configs = ORDERS_CONFIGS,                                                          \
+        .is_fitted = IS_FITTED,                                                                    \
         .list = kg_cuda_contract_list,                                                             \
         .emit = kg_cuda_contract_emit,                                                             \
         .grids = kg_cuda_contract_grids,                                                           \
@@ -262,6 +265,9 @@ int kg_cuda_contract_find_epilogue_read(const struct kg_cuda_contract_plan *plan
 // The last statement of the group whose result is stored.
 int kg_cuda_contract_last(const struct kg_cuda_contract_plan *plan);
 bool kg_cuda_contract_has_epilogue(const struct kg_cuda_contract_plan *plan);
+// Whether the rows of the output have one stride, and so have its columns: a role has one axis, or
+// they are adjacent dimensions of a contiguous tensor.
+bool kg_cuda_contract_output_has_strides(const struct kg_cuda_contract_plan *plan);
 // Whether the epilogue needs the indices of an element (for a condition, or for a read that is not
 // in the list), or stores more than one tensor.
 bool kg_cuda_contract_epilogue_uses_position(const struct kg_cuda_contract_plan *plan);

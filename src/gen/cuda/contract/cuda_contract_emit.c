@@ -518,6 +518,8 @@ void kg_cuda_contract_emit_job(struct kg_code *code, const struct kg_cuda_contra
         "enum : bool { USES_POSITION = %d, PER_ROW = %d, PER_COLUMN = %d, PER_ELEMENT = %d };",
         kg_cuda_contract_epilogue_uses_position(plan), by[KG_EPILOGUE_PER_ROW],
         by[KG_EPILOGUE_PER_COLUMN], by[KG_EPILOGUE_PER_ELEMENT]);
+    kg_code_line(code, "enum : bool { HAS_STRIDES_OUT = %d };",
+                 kg_cuda_contract_output_has_strides(plan));
     kg_code_line(code, "%s_given given;", plan->entry);
     emit_counts(&writer);
     for (int operand = 0; operand < 2; operand++) {

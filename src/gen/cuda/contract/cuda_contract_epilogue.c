@@ -34,6 +34,21 @@ const struct kg_tensor *kg_cuda_contract_output(const struct kg_cuda_contract_pl
     return nest_at(plan, kg_cuda_contract_last(plan))->output;
 }
 
+static bool has_stride(const struct kg_cuda_contract_plan *plan, enum kg_contract_role role)
+{
+    const struct kg_contract *contract = &plan->contract;
+    int count = contract->axis_count[role];
+    for (int i = 1; i < count; i++)
+        if (contract->axes[role][i] != contract->axes[role][i - 1] + 1)
+            return false;
+    return count <= 1 || plan->group->problem->contiguous;
+}
+
+bool kg_cuda_contract_output_has_strides(const struct kg_cuda_contract_plan *plan)
+{
+    return has_stride(plan, KG_CONTRACT_M) && has_stride(plan, KG_CONTRACT_N);
+}
+
 // ---- Reads ----
 
 // Whether the read depends on the axes of a role (M or N).

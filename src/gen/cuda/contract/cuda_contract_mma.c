@@ -5,6 +5,7 @@
 #include "gen/cuda/contract/cuda_contract.h"
 
 #include "asm/gpu.h"
+#include "gen/cuda/contract/cuda_contract_times.h"
 #include "gen/cuda/cuda_frame.h"
 #include "gen/families.h"
 #include "gen/shared/axes.h"
@@ -284,19 +285,18 @@ static bool guess_plainly(struct kg_cuda_contract_plan *plan)
 static const int list_stages[] = {3, 4, 6, 8};
 enum { LIST_STAGES = sizeof list_stages / sizeof *list_stages };
 
-// Takes the config that is expected to be fastest if that promises a clear gain. Six products took
-// 0.76 to 0.94 of the time by such configs (H200, 2026-11-30). Steps of one line were expected too
-// much of: of four, three took longer. Of f32, where each step waits for more, nothing was raced.
+// Takes the config that is expected to be fastest if that promises a gain. Not of f32, whose
+// expected times are not fitted.
 static void choose_by_time(struct kg_cuda_contract_plan *plan)
 {
-    enum { LEAST = INSTRUCTION, MOST = 256, MOST_SPLIT_K = 4 };
-    const double clear = 0.95;
+    enum { LEAST = INSTRUCTION, MOST = 256, MOST_SPLIT_K = 32 };
+    const double clear = 0.98;
     struct kg_cuda_contract_best best = {kg_cuda_contract_expect, .least = -1};
     struct kg_cuda_contract_plan tried = *plan;
     double plain = kg_cuda_contract_expect(plan);
     for (int rows = LEAST; rows <= MOST; rows *= 2)
         for (int columns = LEAST; columns <= MOST; columns *= 2)
-            for (int bytes = 2 * LINE; bytes <= 4 * LINE; bytes *= 2)
+            for (int bytes = LINE; bytes <= 4 * LINE; bytes *= 2)
                 for (int i = 0; i < LIST_STAGES; i++)
                     for (int split_k = 1; split_k <= MOST_SPLIT_K; split_k *= 2) {
                         tried.config.tile_m = rows;
@@ -346,18 +346,31 @@ static void list(struct kg_cuda_contract_plan *plan, struct kg_cuda_contract_lis
                 }
 }
 
-// Measured on an H100 for configs of this form on 14 shapes, in f16 unless noted.
-// cuda_contract_time.c has what all forms share.
+// Measured on an H100; cuda_contract_times.h has what is fitted.
 static const struct {
-    double matrix;    // share of the peak rate that tiles reach
-    double f32;       // the same for f32
-    double shared;    // rate of fragment loads from shared memory, bytes a second
-    double unaligned; // factor on copies of lines that are not aligned to 128 bytes,
-    double narrow;    // not to 16 bytes,
-    double registers; // not to 4 bytes: these go through registers
+    double f32;       // share of the peak rate that tiles of f32 reach
     double f32_step;  // latency of a K step: its loads, splits and products wait in turn
     double each_step; // and where elements are read one by one, at places that are computed
-} measured = {0.55, 0.32, 119e9, 2.26, 3.61, 12.5, 0.28e-6, 0.5e-6};
+} measured = {0.32, 0.28e-6, 0.5e-6};
+
+// What a thread waits in a K step for copies that are shorter than a vector, which it issues one
+// after the other, and for vectors that go through its registers.
+static double piece_seconds(const struct kg_cuda_contract_plan *plan)
+{
+    enum { CHUNK = 16, WORD = 4 };
+    double seconds = 0;
+    for (int operand = 0; operand < 2; operand++) {
+        int64_t length = plan->k_major[operand] ? plan->k : operand ? plan->n : plan->m;
+        int64_t bytes = length * size_of(plan), width = bytes & -bytes;
+        double share = (double)(operand ? plan->config.tile_n : plan->config.tile_m) *
+                       plan->config.tile_k * size_of(plan) / threads_of(plan);
+        if (width < WORD)
+            seconds += plan->times->mma_vector * share / CHUNK;
+        else if (width < CHUNK)
+            seconds += plan->times->mma_copy * share / (double)width;
+    }
+    return seconds;
+}
 
 // The factor on copies that the alignment of lines costs.
 static double copy_factor(const struct kg_cuda_contract_plan *plan)
@@ -368,18 +381,18 @@ static double copy_factor(const struct kg_cuda_contract_plan *plan)
         int64_t across = operand ? plan->n : plan->m;
         bits |= size_of(plan) * (plan->k_major[operand] ? plan->k : across);
     }
-    return bits % WORD != 0    ? measured.registers
-           : bits % CHUNK != 0 ? measured.narrow
-           : bits % 128 != 0   ? measured.unaligned
+    return bits % WORD != 0    ? plan->times->mma_registers
+           : bits % CHUNK != 0 ? plan->times->mma_narrow
+           : bits % 128 != 0   ? plan->times->mma_unaligned
                                : 1;
 }
 
 static struct kg_cuda_contract_cost_terms cost_terms(const struct kg_cuda_contract_plan *plan)
 {
-    double share = dtype_of(plan) == KG_F32 ? measured.f32 : measured.matrix;
+    double share = dtype_of(plan) == KG_F32 ? measured.f32 : plan->times->mma_share;
     struct warps warps = warps_of(plan);
     double read = (double)warps.count * (warps.rows + warps.columns) * plan->config.tile_k *
-                  size_of(plan) / measured.shared;
+                  size_of(plan) / plan->times->mma_fragments;
     double multiply = kg_cuda_contract_stage_seconds(plan, rate(plan), share);
     double step = dtype_of(plan) == KG_F32 ? measured.f32_step : 0;
     if (!has_strides(plan, 0) || !has_strides(plan, 1))
@@ -388,8 +401,10 @@ static struct kg_cuda_contract_cost_terms cost_terms(const struct kg_cuda_contra
         .blocks_per_sm = kg_cuda_contract_blocks_per_sm(plan, threads_of(plan), registers_of(plan),
                                                         shared_bytes(plan)),
         .multiply_seconds = multiply > 0 && multiply < read ? read : multiply,
-        .stage_latency = step * plan->config.tile_k * size_of(plan) / 32,
+        .stage_latency = step * plan->config.tile_k * size_of(plan) / 32 + piece_seconds(plan),
         .copy_factor = copy_factor(plan),
+        .store_factor = plan->n * size_of(plan) % 16 != 0 ? plan->times->mma_unaligned_store : 1,
+        .store_seconds = plan->times->mma_store * plan->config.tile_m * plan->config.tile_n,
         .folds_in_cluster = is_cluster(plan),
     };
 }
@@ -452,9 +467,9 @@ const struct kg_cuda_contract_form kg_cuda_contract_form_mma = {
             {KG_CONTRACT_RASTER},
             {KG_CONTRACT_MAXNREG},
         },
-    .skeletons = {"cuda/lanes.cuh", "cuda/tensor.cuh", "cuda/contract_mma_tile.cuh",
-                  "cuda/contract_mma_feed.cuh", "cuda/contract_mma_sum.cuh",
-                  "cuda/contract_row8.cuh", "cuda/contract_mma.cuh"},
+    .skeletons = {"cuda/lanes.cuh", "cuda/shifted.cuh", "cuda/tensor.cuh",
+                  "cuda/contract_mma_tile.cuh", "cuda/contract_mma_feed.cuh",
+                  "cuda/contract_mma_sum.cuh", "cuda/contract_row8.cuh", "cuda/contract_mma.cuh"},
     .takes = takes,
     .guess = guess,
     .valid = valid,
@@ -466,4 +481,4 @@ const struct kg_cuda_contract_form kg_cuda_contract_form_mma = {
 };
 
 KG_CONTRACT_FAMILY(kg_cuda_contract_mma, kg_cuda_contract_form_mma, "contract/mma",
-                   "matrix products on tensor cores by mma.sync", true);
+                   "matrix products on tensor cores by mma.sync", true, true);

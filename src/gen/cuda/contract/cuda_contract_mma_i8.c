@@ -225,4 +225,4 @@ static const struct kg_cuda_contract_form form = {
 };
 
 KG_CONTRACT_FAMILY(kg_cuda_contract_mma_i8, form, "contract/mma_i8",
-                   "matrix products of 8-bit integers on tensor cores, exactly", false);
+                   "matrix products of 8-bit integers on tensor cores, exactly", false, false);

@@ -335,4 +335,4 @@ static const struct kg_cuda_contract_form form = {
 };
 
 KG_CONTRACT_FAMILY(kg_cuda_contract_packed, form, "contract/packed",
-                   "products of few rows with packed 4-bit weights", true);
+                   "products of few rows with packed 4-bit weights", true, false);

@@ -291,4 +291,5 @@ static const struct kg_cuda_contract_form form = {
 };
 
 KG_CONTRACT_FAMILY(kg_cuda_contract_scaled, form, "contract/scaled",
-                   "products of few rows with quantised weights, converted in registers", true);
+                   "products of few rows with quantised weights, converted in registers", true,
+                   false);

@@ -347,4 +347,4 @@ static const struct kg_cuda_contract_form form =
 };
 
 KG_CONTRACT_FAMILY(kg_cuda_contract_scaled_wgmma, form, "contract/scaled_wgmma",
-                   "products with quantised weights on the tensor cores of sm_90a", true);
+                   "products with quantised weights on the tensor cores of sm_90a", true, false);

@@ -246,4 +246,4 @@ const struct kg_cuda_contract_form kg_cuda_contract_form_thin = {
 };
 
 KG_CONTRACT_FAMILY(kg_cuda_contract_thin, kg_cuda_contract_form_thin, "contract/thin",
-                   "matrix products of few rows, bound by reading the larger operand", true);
+                   "matrix products of few rows, bound by reading the larger operand", true, false);

@@ -172,4 +172,4 @@ static const struct kg_cuda_contract_form form = {
 };
 
 KG_CONTRACT_FAMILY(kg_cuda_contract_tile, form, "contract/tile",
-                   "matrix products in tiles, by multiplications and additions", true);
+                   "matrix products in tiles, by multiplications and additions", true, false);

@@ -37,6 +37,11 @@ static double operand_bytes(const struct kg_cuda_contract_plan *plan, int operan
            plan->config.tile_k;
 }
 
+static double output_bytes(const struct kg_cuda_contract_plan *plan)
+{
+    return kg_dtypes[kg_emit_tensor_dtype(kg_cuda_contract_output(plan))].bits / 8.0;
+}
+
 // Bytes of both operands for one stage of a tile. `once`: of operands that a cluster shares, only
 // what each block loads itself.
 static double stage_bytes(const struct kg_cuda_contract_plan *plan, bool once)
@@ -49,16 +54,6 @@ static double stage_bytes(const struct kg_cuda_contract_plan *plan, bool once)
            operand_bytes(plan, !left, (int)wide) / (once ? plan->config.cluster_m : 1);
 }
 
-// The time to fill one stage: the longer of receiving all of it and of issuing the block's own
-// loads, which take longer for unaligned lines.
-static double fill_seconds(const struct kg_cuda_contract_plan *plan,
-                           const struct kg_cuda_contract_cost_terms *cost_terms)
-{
-    double received = stage_bytes(plan, false),
-           issued = stage_bytes(plan, true) * cost_terms->copy_factor;
-    return (received > issued ? received : issued) / plan->times->shared_rate;
-}
-
 // Counts the tiles that complete a cluster beyond the edges too.
 static int64_t tiles_of(const struct kg_cuda_contract_plan *plan)
 {
@@ -66,6 +61,19 @@ static int64_t tiles_of(const struct kg_cuda_contract_plan *plan)
     return plan->batches *
            kg_ceil_div(kg_cuda_contract_m_after_swap(plan), plan->config.tile_m * down) * down *
            kg_ceil_div(kg_cuda_contract_n_after_swap(plan), plan->config.tile_n * across) * across;
+}
+
+// The time to fill one stage: the longest of receiving all of it, of issuing the block's own loads,
+// which take longer for unaligned lines, and of the L2's share for these while other SMs load, too.
+static double fill_seconds(const struct kg_cuda_contract_plan *plan,
+                           const struct kg_cuda_contract_cost_terms *cost_terms)
+{
+    const struct kg_cuda_contract_times *fit = plan->times;
+    int64_t splits = plan->config.split_k > 1 ? plan->config.split_k : 1;
+    double units = (double)plan->facts->units, work = (double)(tiles_of(plan) * splits);
+    double own = stage_bytes(plan, true), loading = work < units ? work / units : 1;
+    double issued = fmax(stage_bytes(plan, false), own * cost_terms->copy_factor);
+    return fmax(issued / fit->shared_rate, own * loading / fit->l2_rate);
 }
 
 // Blocks that run at once on the device.
@@ -120,7 +128,7 @@ static double units_seconds(const struct kg_cuda_contract_plan *plan,
     double least = fmax(latency_bound, cost_terms->stage_latency);
     double one = (double)of_block * fmax(stage, least);
     busy += fit->exposed_latency * (double)steps * latency_bound;
-    double finish = fit->tile_end +
+    double finish = fit->tile_end + cost_terms->store_seconds +
                     fit->tile_store * plan->config.tile_m * plan->config.tile_n / (128.0 * 128.0);
     // Blocks that add up K slices in a cluster have one tile only.
     bool hides =
@@ -154,12 +162,15 @@ double kg_cuda_contract_seconds(const struct kg_cuda_contract_plan *plan,
         memory += fit->reread_share *
                   (cost_terms->reread_factor > 0 ? cost_terms->reread_factor : 1) * (read - bytes) /
                   (fit->shared_rate * fit->fitted_units);
+    double outputs = (double)plan->batches * (double)plan->m * (double)plan->n;
+    if (cost_terms->store_factor > 1)
+        memory += (cost_terms->store_factor - 1) * outputs * output_bytes(plan) /
+                  (facts->bandwidth * fit->bandwidth_share);
     double longer = multiply > memory ? multiply : memory;
     double seconds = fit->launch + longer + fit->overlap_loss * (multiply + memory - longer);
     seconds += cost_terms->epilogue_seconds;
     if (cost_terms->folds_in_cluster)
         seconds += folding_seconds(plan, kg_ceil_div(work, resident_blocks(plan, cost_terms)));
-    double outputs = (double)plan->batches * (double)plan->m * (double)plan->n;
     if (plan->config.split_k > 1 && !cost_terms->folds_in_cluster)
         seconds += fit->fold_launch +
                    plan->config.split_k * outputs * 4 / (facts->bandwidth * fit->fold_bandwidth);

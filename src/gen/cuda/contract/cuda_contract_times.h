@@ -9,6 +9,7 @@ struct kg_cuda_contract_times {
     double launch;            // fixed cost of a launch
     double fitted_units;      // SMs of the fitted device: shared rates scale with their number
     double shared_rate;       // of filling shared memory, bytes a second
+    double l2_rate;           // of the same while all SMs do that
     double l2_latency;        // of a copy from the L2
     double memory_latency;    // added to it where the copy comes from memory
     double bandwidth_share;   // of the device's bandwidth that is reached
@@ -39,11 +40,24 @@ struct kg_cuda_contract_times {
     double pair_n;           // share that a cluster of two along N adds, for 128 columns
     double stream_k_flag;    // until a partial tile's flag is seen
     double stream_k_tile;    // to write and read 128 x 128 partial accumulators
+    double unaligned_store;  // factor on storing elements one by one, where TMA cannot; and of an
+    double element_store;    // SM, what each of them takes if no other tile is multiplied meanwhile
+
+    // Of mma.sync only.
+    double mma_share;           // of the peak rate that tiles reach
+    double mma_fragments;       // rate of fragment loads from shared memory, bytes a second
+    double mma_unaligned;       // factor on copies of lines that are not aligned to 128 bytes,
+    double mma_narrow;          // not to 16 bytes,
+    double mma_registers;       // not to 4 bytes: these go through registers
+    double mma_copy;            // of a thread, for a copy that is shorter than a vector
+    double mma_vector;          // of a thread, for a vector that goes through registers
+    double mma_store;           // of an SM, for each element of a tile
+    double mma_unaligned_store; // factor on storing lines that are not aligned to 16 bytes
 };
 
-// Fitted to whole spaces, for the order in which searches try configs; and to the fastest configs
-// only, for the rule, which chooses among them.
-extern const struct kg_cuda_contract_times kg_cuda_contract_times_of_space;
+// Fitted to all measurements, for searches and for choices beyond the rule's table of tiles; and to
+// the fastest configs of listed shapes only, for that table.
+extern const struct kg_cuda_contract_times kg_cuda_contract_times_of_all;
 extern const struct kg_cuda_contract_times kg_cuda_contract_times_of_best;
 
 #endif

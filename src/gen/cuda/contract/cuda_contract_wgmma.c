@@ -313,7 +313,6 @@ static void open_function(struct kg_code *code, const struct kg_cuda_contract_pl
 
 static void emit(struct kg_code *code, const struct kg_cuda_contract_plan *plan)
 {
-    enum { PACK_THREADS = 256 };
     struct kg_cuda_contract_plan original = *plan, multiply = *plan;
     original.config.swap = 0;
     original.waits = true;
@@ -325,7 +324,7 @@ static void emit(struct kg_code *code, const struct kg_cuda_contract_plan *plan)
         &(struct kg_wgmma_instruction){.columns = plan->config.tile_n,
                                        .dtype = kg_cuda_contract_dtype(plan, 0)});
     for (int operand = 0; operand < 2; operand++) {
-        open_function(code, &original, KG_WGMMA_PACK_A + operand, PACK_THREADS, 0);
+        open_function(code, &original, KG_WGMMA_PACK_A + operand, KG_WGMMA_PACK_THREADS, 0);
         kg_code_line(code, "kg_wait_before();");
         kg_code_line(code, "kg_wgmma_pack<%d, %lld, %d>(job, kg_after(scratch));",
                      kg_cuda_wgmma_memory_slices(plan),
@@ -376,7 +375,7 @@ static const struct kg_cuda_contract_form form =
                 {KG_CONTRACT_RASTER},
                 {KG_CONTRACT_MAXNREG},
             },
-        .skeletons = {"cuda/lanes.cuh", "cuda/tensor_map.cuh", "cuda/wgmma.cuh",
+        .skeletons = {"cuda/lanes.cuh", "cuda/shifted.cuh", "cuda/tensor_map.cuh", "cuda/wgmma.cuh",
                       "cuda/contract_stream_k.cuh", "cuda/contract_partial.cuh",
                       "cuda/contract_wgmma.cuh", "cuda/contract_wgmma_feed.cuh",
                       "cuda/contract_wgmma_block.cuh"},
@@ -391,4 +390,4 @@ static const struct kg_cuda_contract_form form =
 };
 
 KG_CONTRACT_FAMILY(kg_cuda_contract_wgmma, form, "contract/wgmma",
-                   "matrix products of 16-bit operands on the tensor cores of sm_90a", true);
+                   "matrix products of 16-bit operands on the tensor cores of sm_90a", true, true);

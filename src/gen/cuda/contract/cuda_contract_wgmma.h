@@ -21,7 +21,7 @@ enum {
 // Bytes of an element, of TMA's alignment and of a line of memory; elements across a box, which are
 // one swizzle atom.
 enum { KG_WGMMA_ELEMENT = 2, KG_WGMMA_ACCESS = 16, KG_WGMMA_LINE = 128, KG_WGMMA_ATOM = 64 };
-enum { KG_WGMMA_FOLD_THREADS = 256 };
+enum { KG_WGMMA_FOLD_THREADS = 256, KG_WGMMA_PACK_THREADS = 256 };
 // Sizes of a streamed operand, which is loaded with evict_first. A smaller one may still be in the
 // L2 at the next launch; a larger one displaces everything else anyway.
 enum { KG_WGMMA_MIN_STREAMED_BYTES = 40 << 20, KG_WGMMA_MAX_STREAMED_BYTES = 256 << 20 };
@@ -75,6 +75,8 @@ bool kg_cuda_wgmma_map_lines(const struct kg_cuda_contract_plan *plan,
 void kg_cuda_wgmma_grids(const struct kg_cuda_contract_plan *plan, struct kg_grids *grids);
 // Bytes of the operands that a pre-pass copies, because TMA cannot load them in place.
 double kg_cuda_wgmma_packed_bytes(const struct kg_cuda_contract_plan *plan);
+// Whether elements of the output are stored one by one, because TMA cannot store its lines.
+bool kg_cuda_wgmma_stores_alone(const struct kg_cuda_contract_plan *plan);
 // Whether rows (or columns) that TMA loads begin in the middle of a 128-byte line.
 bool kg_cuda_wgmma_is_unaligned(const struct kg_cuda_contract_plan *plan);
 double kg_cuda_wgmma_rate(const struct kg_cuda_contract_plan *plan);

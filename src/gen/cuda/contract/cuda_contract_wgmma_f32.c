@@ -383,4 +383,5 @@ static const struct kg_cuda_contract_form form = {
 };
 
 KG_CONTRACT_FAMILY(kg_cuda_contract_wgmma_f32, form, "contract/wgmma_f32",
-                   "matrix products in f32 on the tensor cores of sm_90a, as sums of bf16", true);
+                   "matrix products in f32 on the tensor cores of sm_90a, as sums of bf16", true,
+                   false);

@@ -181,6 +181,13 @@ static bool map_output(const struct kg_cuda_contract_plan *plan, struct kg_map *
     return plan->n * KG_WGMMA_ELEMENT % KG_WGMMA_ACCESS == 0; // TMA stores whole units of 16 bytes
 }
 
+bool kg_cuda_wgmma_stores_alone(const struct kg_cuda_contract_plan *plan)
+{
+    struct kg_map map;
+    return kg_dtype_is_half(kg_emit_tensor_dtype(kg_cuda_contract_output(plan))) &&
+           plan->config.split_k <= 1 && !map_output(plan, &map);
+}
+
 // Whether lines begin in the middle of a 128-byte line of memory.
 static bool is_unaligned(const struct kg_map *map)
 {
@@ -261,8 +268,12 @@ static void map_operands(const struct kg_cuda_contract_plan *plan, struct kg_map
 
 static struct kg_grid pack_grid(const struct kg_cuda_contract_plan *plan, int operand)
 {
-    int64_t lines = plan->k_major[operand] ? across_of(plan, operand) : plan->k;
-    return grid_of(plan->batches * lines, KG_WGMMA_FOLD_THREADS);
+    int64_t across = across_of(plan, operand);
+    int64_t lines = plan->k_major[operand] ? across : plan->k;
+    int64_t length = plan->k_major[operand] ? plan->k : across;
+    int64_t units = kg_ceil_div(length * KG_WGMMA_ELEMENT, KG_WGMMA_ACCESS);
+    return grid_of(kg_ceil_div(plan->batches * lines * units, KG_WGMMA_PACK_THREADS),
+                   KG_WGMMA_PACK_THREADS);
 }
 
 static void make_grids(const struct kg_cuda_contract_plan *plan, struct kg_grids *grids)

@@ -475,6 +475,7 @@ const struct kg_family kg_cuda_reduce = {
     .bound = kg_group_bound,
     .expected = expected,
     .orders_configs = true,
+    .is_fitted = true,
     .emit = emit,
     .grids = grids,
 };
