@@ -59,7 +59,7 @@ KG_INLINE uint4 kg_wgmma_eight(const Job &job, int64_t batch, int64_t line, int6
         adjacent =
             adjacent && (place + i >= length ||
                          kg_wgmma_element_at<OPERAND>(job, batch, line, place + i) == first + i);
-    if (adjacent && kg_load_shifted(first, begin, end, &vector))
+    if (adjacent && kg_load_cut(first, begin, end, &vector))
         return vector;
 #pragma unroll
     for (int i = 0; i < 8; i++)

@@ -18,7 +18,7 @@ KG_INLINE uint4 kg_shifted(const uint32_t (&words)[8], int shift)
 
 // 16 bytes from `place` on. Only the memory from `begin` to `end` is read, in which they lie.
 // Returns false if an aligned vector is not within it.
-KG_INLINE bool kg_load_shifted(const void *place, const void *begin, const void *end, uint4 *vector)
+KG_INLINE bool kg_load_cut(const void *place, const void *begin, const void *end, uint4 *vector)
 {
     const int shift = (int)((uint64_t)place % 16);
     const uint4 *from = (const uint4 *)((const char *)place - shift);

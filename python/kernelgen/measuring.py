@@ -66,8 +66,9 @@ class Times:
 
 
 def in_units(seconds: float) -> str:
+    """Three digits; what they round to the next unit has that one."""
     for unit, scale in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
-        if seconds >= scale:
+        if seconds >= 0.9995 * scale:
             return f"{seconds / scale:.3g} {unit}"
     return f"{seconds / 1e-9:.3g} ns"
 

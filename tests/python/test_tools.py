@@ -141,6 +141,12 @@ class TimesOfCalls(unittest.TestCase):
         self.assertAlmostEqual(kernelgen.op(RELU).bench(x, against=lambda x: relu(x) + 1, progress=False).difference,
                                1, places=5)
 
+    def test_times_are_rounded_to_units(self):
+        from kernelgen.measuring import in_units
+        for seconds, wanted in ((2.5e-7, "250 ns"), (9.994e-4, "999 us"), (9.996e-4, "1 ms"), (1.234e-3, "1.23 ms"),
+                                (0.99999, "1 s"), (12.5, "12.5 s")):
+            self.assertEqual(in_units(seconds), wanted)
+
     def test_results_of_other_shapes(self):
         with self.assertRaisesRegex(kernelgen.ArgumentError, r"returns a tensor of \(2,\), and the op one of \(3,\)"):
             kernelgen.op(RELU).bench(np.zeros(3, "f4"), against=lambda x: x[:2], progress=False)
