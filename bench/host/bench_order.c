@@ -11,7 +11,7 @@
 #include "base/json.h"
 #include "flow/session.h"
 #include "lang/lang.h"
-#include "store/patterns.h"
+#include "store/favourites.h"
 #include "tune/candidates.h"
 #include "tune/group_search.h"
 
@@ -32,6 +32,7 @@ struct walk {
     struct kg_session_key key;
     struct kg_traits traits;
     struct kg_patterns patterns;
+    struct kg_favourites favourites;
     struct kg_choice guess;
     struct kg_candidates candidates;
     double *seconds; // by candidate; 0: it failed
@@ -176,6 +177,35 @@ static int try_one(struct walk *walk, int at, int best)
     return better ? at : best;
 }
 
+static const char *find_favourite(void *user, const char *family, int rank)
+{
+    return kg_favourites_find(&((const struct walk *)user)->favourites, family, rank);
+}
+
+// The candidate that was good for other problems of the class and is not among these; -1: none is
+// on record.
+static int favourite_of(struct walk *walk, const int *seeds, int count)
+{
+    const struct kg_search search = {.device = walk->device,
+                                     .problem = walk->problem,
+                                     .target = kg_target_of(walk->device),
+                                     .user = walk,
+                                     .favourite = find_favourite};
+    struct kg_choice choice, others[2];
+    int known = 0;
+    for (int i = 0; i < count; i++) {
+        if (seeds[i] < 0)
+            continue;
+        const struct kg_candidate *seed = &walk->candidates.items[seeds[i]];
+        others[known] = walk->guess;
+        others[known].matches[0] = walk->candidates.readings[seed->reading].match;
+        others[known++].configs[0] = seed->config;
+    }
+    if (!kg_search_favourite(&search, &walk->guess, others, known, &choice))
+        return -1;
+    return kg_candidates_find(&walk->candidates, choice.matches[0], &choice.configs[0]);
+}
+
 // As the search picks, one after the other.
 static double count_picks(struct walk *walk, bool with_patterns)
 {
@@ -186,8 +216,10 @@ static double count_picks(struct walk *walk, bool with_patterns)
     int first = guess;
     if (with_patterns && kg_candidates_advise(&walk->candidates, prior, walk))
         first = kg_candidates_first(&walk->candidates, guess);
-    const int seeds[] = {first, guess};
-    for (int i = 0; i < 2; i++) {
+    int seeds[] = {first, guess, -1};
+    if (with_patterns)
+        seeds[2] = favourite_of(walk, seeds, 2);
+    for (int i = 0; i < 3; i++) {
         at = seeds[i];
         if (at < 0 || walk->candidates.items[at].state == KG_CANDIDATE_TRIED)
             continue;
@@ -303,6 +335,9 @@ int main(int argc, char **argv)
     if (kg_patterns_load(walk.store, walk.traits.class, walk.device->facts.isa, op, &walk.patterns,
                          &error) != KG_OK)
         stop("the patterns");
+    if (kg_favourites_load(walk.store, &walk.traits, walk.device->facts.isa, op, &walk.favourites,
+                           &error) != KG_OK)
+        stop("the favourites");
     kg_choice_guess(walk.problem, &walk.device->facts, kg_target_of(walk.device), &walk.guess);
     snprintf(error.text, sizeof error.text, "the rule's choice has several kernels");
     if (walk.guess.count != 1)

@@ -88,7 +88,7 @@ static void list_ahead(const struct kg_evaluator *evaluator, const struct kg_ahe
         search.user = &learned;
     }
     int foreseen = kg_search_foresee(&search, choices);
-    kg_patterns_free(&learned.patterns);
+    kg_recorder_forget(&learned);
     if (!searches || is_known(evaluator, ahead->key, &choices[0]))
         foreseen = 1;
     for (int i = 0; i < foreseen; i++)

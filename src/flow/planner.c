@@ -68,13 +68,14 @@ static enum kg_status run_search(struct kg_recorder *recorder, const char *const
         search.from = from;
         struct kg_learned learned;
         kg_recorder_learned(request, &learned);
+        kg_recorder_favourites(request, &learned);
         recorder->learned = &learned;
         kg_recorder_attach(recorder, &search);
         status = kg_recorder_describe(request, recorder->key, error);
         if (!status)
             status = kg_search_run(&search, found, error);
         recorder->learned = NULL;
-        kg_patterns_free(&learned.patterns);
+        kg_recorder_forget(&learned);
     }
     kg_evaluator_close(opened);
     return status == KG_ERROR_CANCELLED && found->measured > 0 ? KG_OK : status;
@@ -152,7 +153,7 @@ static enum kg_status plan_by_rule(const struct kg_request *request, struct kg_p
     if (learned.patterns.count > 0)
         search.prior = kg_recorder_prior;
     bool corrected = kg_search_estimate(&search, &choice);
-    kg_patterns_free(&learned.patterns);
+    kg_recorder_forget(&learned);
     enum kg_status status = kg_flow_plan_of(request, &choice, plan, error);
     if (status == KG_OK && corrected)
         (*plan)->origin = KG_ORIGIN_PATTERNS;

@@ -58,6 +58,12 @@ static double find_prior(void *user, const char *family, const char *parameter, 
     return kg_recorder_prior(recorder->learned, family, parameter, value, beyond);
 }
 
+static const char *find_favourite(void *user, const char *family, int rank)
+{
+    const struct kg_recorder *recorder = user;
+    return kg_favourites_find(&recorder->learned->favourites, family, rank);
+}
+
 void kg_recorder_attach(struct kg_recorder *recorder, struct kg_search *search)
 {
     search->user = recorder;
@@ -66,6 +72,8 @@ void kg_recorder_attach(struct kg_recorder *recorder, struct kg_search *search)
     search->progress = show_progress;
     if (recorder->learned && recorder->learned->patterns.count > 0)
         search->prior = find_prior;
+    if (recorder->learned && recorder->learned->favourites.count > 0)
+        search->favourite = find_favourite;
 }
 
 void kg_recorder_learned(const struct kg_request *request, struct kg_learned *learned)
@@ -74,6 +82,20 @@ void kg_recorder_learned(const struct kg_request *request, struct kg_learned *le
     if (kg_patterns_load(request->session->store, learned->traits.class, request->device->facts.isa,
                          NULL, &learned->patterns, NULL) != KG_OK)
         kg_patterns_free(&learned->patterns);
+    learned->favourites = (struct kg_favourites){0};
+}
+
+void kg_recorder_favourites(const struct kg_request *request, struct kg_learned *learned)
+{
+    if (kg_favourites_load(request->session->store, &learned->traits, request->device->facts.isa,
+                           NULL, &learned->favourites, NULL) != KG_OK)
+        kg_favourites_free(&learned->favourites);
+}
+
+void kg_recorder_forget(struct kg_learned *learned)
+{
+    kg_patterns_free(&learned->patterns);
+    kg_favourites_free(&learned->favourites);
 }
 
 double kg_recorder_prior(void *user, const char *family, const char *parameter, int64_t value,

@@ -6,7 +6,7 @@
 
 #include "flow/plan_handle.h"
 #include "flow/turns.h"
-#include "store/patterns.h"
+#include "store/favourites.h"
 
 struct kg_recorder {
     const struct kg_request *request;
@@ -24,9 +24,13 @@ void kg_recorder_attach(struct kg_recorder *recorder, struct kg_search *search);
 struct kg_learned {
     struct kg_traits traits;
     struct kg_patterns patterns;
+    struct kg_favourites favourites;
 };
-// Reads the patterns; a failure leaves none. kg_patterns_free frees them.
+// Reads the patterns, and for searches the favourites, too; a failure leaves none. The last one
+// frees both.
 void kg_recorder_learned(const struct kg_request *request, struct kg_learned *learned);
+void kg_recorder_favourites(const struct kg_request *request, struct kg_learned *learned);
+void kg_recorder_forget(struct kg_learned *learned);
 // As kg_search.prior, of a struct kg_learned.
 double kg_recorder_prior(void *learned, const char *family, const char *parameter, int64_t value,
                          bool beyond);

@@ -247,6 +247,15 @@ const char *const kg_store_statements[KG_SQL_COUNT] = {
         " WHERE (?2 = '' OR class = ?2) AND (?3 = '' OR isa = ?3) AND (?4 = '' OR op <> ?4)"
         " ORDER BY isa, class, some_bucket, some_dtype, subject, family, parameter, value, date,"
         " problem",
+    // By problem, the fastest first.
+    [KG_SQL_BEST_OF_CLASS] =
+        "SELECT outcomes.key, choice, min(median) AS seconds, traits.dtype, traits.bucket"
+        " FROM outcomes"
+        " JOIN candidates ON candidates.id = candidate JOIN traits ON traits.key = outcomes.key"
+        " JOIN full_keys ON full_keys.id = outcomes.key"
+        " WHERE kind = 'measured' AND median > 0 AND class = ?1 AND isa = ?2"
+        " AND (?3 = '' OR op <> ?3)"
+        " GROUP BY outcomes.key, choice ORDER BY outcomes.key, seconds, choice",
 
     [KG_SQL_ADD_FOREIGN] =
         "INSERT INTO foreign_outcomes(key, hash, proof, file, reference, date, kind, reason, cases,"

@@ -6,11 +6,13 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define MAX_HINTS 16
-#define MAX_RIVALS 2    // groupings whose configs are searched, where the grouping is what changes
-#define RIVAL_TIMES 2.0 // times the best, up to which such a grouping can still win
-#define NEAR_TIMES 1.15 // times the best seed, up to which another grouping's configs are searched
+#define MAX_FAVOURITES 8 // that are looked at
+#define MAX_RIVALS 2     // groupings whose configs are searched, where the grouping is what changes
+#define RIVAL_TIMES 2.0  // times the best, up to which such a grouping can still win
+#define NEAR_TIMES 1.15  // times the best seed, up to which another grouping's configs are searched
 
 // Lists groupings other than the chosen one whose expected times come near it; a race decides among
 // them.
@@ -34,17 +36,52 @@ static int list_rivals(const struct kg_group_search *state, struct kg_choice *ri
     return count;
 }
 
-// Tries what patterns make of the guess, the guess, then other groupings, then hints. A hint that
-// does not fit this problem is not an error.
+static bool is_among(const struct kg_choice *choice, const struct kg_choice *seeds, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (seeds[i].count == 1 && seeds[i].matches[0] == choice->matches[0] &&
+            memcmp(&seeds[i].configs[0], &choice->configs[0], sizeof choice->configs[0]) == 0)
+            return true;
+    return false;
+}
+
+bool kg_search_favourite(const struct kg_search *search, const struct kg_choice *guess,
+                         const struct kg_choice *seeds, int count, struct kg_choice *choice)
+{
+    const char *config;
+    struct kg_text text = {0};
+    bool found = false;
+    if (!search->favourite || guess->count != 1)
+        return false;
+    kg_choice_print(guess, &text);
+    size_t family = strcspn(kg_text_string(&text), ":");
+    for (int rank = 0; !found && rank < MAX_FAVOURITES; rank++) {
+        config = search->favourite(search->user, guess->matches[0]->family->name, rank);
+        if (!config)
+            break;
+        kg_text_cut(&text, family);
+        kg_text_format(&text, ": %s", config);
+        found = !text.failed &&
+                kg_choice_read(search->problem, &search->device->facts, search->target,
+                               kg_text_string(&text), choice) &&
+                choice->count == 1 && !is_among(choice, seeds, count);
+    }
+    kg_text_free(&text);
+    return found;
+}
+
+// Tries what patterns make of the guess, the guess, the favourite, then other groupings, then
+// hints. A hint that does not fit this problem is not an error.
 static void try_seeds(struct kg_group_search *state)
 {
     const struct kg_search *search = state->search;
-    struct kg_choice *seeds = calloc(MAX_HINTS + KG_GROUPING_COUNT + 2, sizeof *seeds);
+    struct kg_choice *seeds = calloc(MAX_HINTS + KG_GROUPING_COUNT + 3, sizeof *seeds);
     if (!seeds)
         return; // a later step reports it
     int count = 0, max = MAX_HINTS;
     count += search->prior && kg_search_estimate(search, &seeds[count]);
     seeds[count++] = state->current;
+    count += kg_search_favourite(search, &state->current, seeds, count, &seeds[count]);
     count += list_rivals(state, seeds + count);
     for (int i = 0; i < search->hint_count && max-- > 0; i++)
         count += kg_choice_read(search->problem, &search->device->facts, search->target,

@@ -74,6 +74,9 @@ struct kg_search {
     // What patterns say of a value or a family, as kg_candidates_prior; NULL: nothing is known.
     double (*prior)(void *user, const char *family, const char *parameter, int64_t value,
                     bool beyond);
+    // Configs of this family that were good for other problems of the class, the best at rank 0;
+    // NULL: there is none. NULL itself: nothing is known.
+    const char *(*favourite)(void *user, const char *family, int rank);
     void (*progress)(void *user, int done, int total, const char *what);
 };
 
@@ -109,6 +112,11 @@ int kg_search_foresee(const struct kg_search *search, struct kg_choice choices[K
 // The choice without measurements: the rule's guess, corrected by `prior` where that knows more.
 // Returns whether it was corrected.
 bool kg_search_estimate(const struct kg_search *search, struct kg_choice *choice);
+
+// The guess, which has one kernel, with the first config of those that were good for other problems
+// which fits and is none of `seeds`. Returns false if there is none.
+bool kg_search_favourite(const struct kg_search *search, const struct kg_choice *guess,
+                         const struct kg_choice *seeds, int count, struct kg_choice *choice);
 
 // On KG_ERROR_CANCELLED `found` still holds the best choice so far if found->seconds > 0.
 // Otherwise, and when the time is up before anything was measured, found->choice is the rule's

@@ -222,8 +222,9 @@ bool kg_choice_read(const struct kg_problem *problem, const struct kg_device_fac
                     const struct kg_target *asked, const char *text, struct kg_choice *choice)
 {
     int a, b, c;
+    const char *colon = strstr(text, ": "); // behind a family
     kg_choice_guess(problem, facts, asked, choice);
-    if (sscanf(text, "a=%d b=%d c=%d", &a, &b, &c) != 3)
+    if (sscanf(colon ? colon + 2 : text, "a=%d b=%d c=%d", &a, &b, &c) != 3)
         return false;
     choice->configs[0] = (struct kg_config){{a, b, c}};
     return true;

@@ -1,5 +1,6 @@
 // From outcomes to lessons, from lessons to patterns, and lessons in files.
 
+#include "store/favourites.h"
 #include "store/lessons.h"
 
 #include "support/sample_problem.h"
@@ -373,5 +374,50 @@ static void test_traits(void)
                  "f32", "small wide");
 }
 
+static void expect_favourite(const char *class, const char *isa, const char *without,
+                             const char *family, const char *wanted)
+{
+    struct kg_favourites favourites;
+    struct kg_traits some = traits;
+    some.class = class;
+    CHECK_STATUS(kg_favourites_load(store, &some, isa, without, &favourites, &error), KG_OK,
+                 &error);
+    const char *best = kg_favourites_find(&favourites, family, 0);
+    CHECK((best != NULL) == (wanted != NULL));
+    if (best && wanted)
+        CHECK_TEXT(best, wanted);
+    kg_favourites_free(&favourites);
+}
+
+// The config that came near the best of most problems, not the one that won one of them clearly.
+static void test_favourites(void)
+{
+    static const char *const sizes[] = {"P=1", "P=2", "P=3"};
+    open_store();
+    expect_favourite("reduce", "avx2", NULL, "rowwise", NULL);
+    for (int i = 0; i < 3; i++) {
+        struct kg_key key = key_of(sizes[i]);
+        append(&key, KG_OUTCOME_MEASURED, "rowwise*2: block=8 stream=1", 1.01e-5);
+        append(&key, KG_OUTCOME_MEASURED,
+               i == 0   ? "rowwise*2: block=2 stream=1"
+               : i == 1 ? "rowwise*3: block=4 stream=0"
+                        : "rowwise: block=16 stream=0",
+               1e-5);
+        // Too slow, of several kernels, faster than all but wrong; of another family.
+        append(&key, KG_OUTCOME_MEASURED, "rowwise*2: block=64 stream=1", 1.2e-5);
+        append(&key, KG_OUTCOME_MEASURED, "rowwise: block=32 stream=1; pointwise: block=4", 1e-5);
+        append(&key, KG_OUTCOME_FAULT, "rowwise*2: block=128 stream=1", 0);
+        append(&key, KG_OUTCOME_MEASURED, "scan: width=64", 1e-5);
+    }
+    expect_favourite("reduce", "avx2", NULL, "rowwise", "block=8 stream=1");
+    expect_favourite("reduce", "avx2", NULL, "scan", "width=64");
+    expect_favourite("reduce", "avx2", NULL, "pointwise", NULL);
+    expect_favourite("reduce", "avx512", NULL, "rowwise", NULL);
+    expect_favourite("scan", "avx2", NULL, "rowwise", NULL);
+    expect_favourite("reduce", "avx2", sample_key().op, "rowwise", NULL);
+    expect_favourite("reduce", "avx2", "another", "rowwise", "block=8 stream=1");
+    close_store();
+}
+
 TEST_MAIN(test_mining, test_new_outcomes, test_equal_contexts, test_both_forms, test_demotion,
-          test_exchange, test_effects, test_effects_that_disagree, test_traits)
+          test_exchange, test_effects, test_effects_that_disagree, test_traits, test_favourites)

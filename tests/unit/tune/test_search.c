@@ -308,6 +308,39 @@ static void a_slow_hint_loses(void)
     CHECK(found.choice.configs[0].value[0] == 4 && found.choice.configs[0].value[1] == 3);
 }
 
+static const char *favourite_of(void *user, const char *name, int rank)
+{
+    const char *const *of = user; // a family, and two configs of it
+    return strcmp(name, of[0]) == 0 && rank < 2 ? of[1 + rank] : NULL;
+}
+
+// The first config that was good for other problems and is not the guess follows it, before the
+// model has a say; unless all are another family's, or do not fit, or none is known.
+static void a_favourite_follows_the_guess(void)
+{
+    static const struct {
+        const char *of[3];
+        bool is_tried;
+    } cases[] = {
+        {{"fake", "a=8 b=4 c=2", "a=1 b=1 c=0"}, true},
+        {{"fake", "a=4 b=3 c=1", "a=8 b=4 c=2"}, true},
+        {{"fake", "a=8 b=nonsense", "a=8 b=4 c=2"}, true},
+        {{"fake", "a=8 b=nonsense", NULL}, false},
+        {{"others", "a=8 b=4 c=2", NULL}, false},
+        {{"fake", NULL, NULL}, false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const char *of[] = {cases[i].of[0], cases[i].of[1], cases[i].of[2]};
+        struct kg_search search = new_search(KG_RIGOR_MEASURE);
+        struct kg_found found;
+        search.user = of;
+        search.favourite = favourite_of;
+        CHECK_STATUS(kg_search_run(&search, &found, &error), KG_OK, &error);
+        CHECK_TEXT(seen.texts[0], "a=4 b=3 c=1");
+        CHECK((strcmp(seen.texts[1], "a=8 b=4 c=2") == 0) == cases[i].is_tried);
+    }
+}
+
 // The caller's best often is the very guess the search begins with, and hints may repeat.
 static void a_hint_may_be_the_guess(void)
 {
@@ -556,8 +589,8 @@ TEST_MAIN(prepare, what_is_known_comes_first, estimates_are_corrected, estimate_
           broken_candidates_are_outcomes, a_broken_device_is_one_candidates_fault,
           nothing_right_is_an_error, a_missing_compiler_ends_it,
           a_compiler_that_is_lost_ends_it_with_what_is_known, an_interrupted_search_goes_on,
-          time_limits_hold, short_time_is_no_failure, hints_come_first, a_slow_hint_loses,
-          a_hint_may_be_the_guess, the_same_in_a_worker, the_same_in_this_process,
-          a_missing_device_ends_it, twins_are_measured_once, groups_are_searched_one_by_one,
-          other_groupings_race, near_groupings_are_searched,
-          limits_that_change_nothing_are_not_compiled)
+          time_limits_hold, short_time_is_no_failure, hints_come_first,
+          a_favourite_follows_the_guess, a_slow_hint_loses, a_hint_may_be_the_guess,
+          the_same_in_a_worker, the_same_in_this_process, a_missing_device_ends_it,
+          twins_are_measured_once, groups_are_searched_one_by_one, other_groupings_race,
+          near_groupings_are_searched, limits_that_change_nothing_are_not_compiled)
