@@ -92,8 +92,10 @@ kg_cuda_wgmma_cost_terms(const struct kg_cuda_contract_plan *plan)
 {
     const struct kg_cuda_contract_times *fit = plan->times;
     bool stores_alone = kg_cuda_wgmma_stores_alone(plan);
+    // Of multicast clusters no more are launched than there are SMs for a block each.
+    bool is_alone = kg_cuda_contract_is_clustered(plan);
     struct kg_cuda_contract_cost_terms cost_terms = {
-        .blocks_per_sm = kg_cuda_wgmma_blocks_per_sm(plan),
+        .blocks_per_sm = is_alone ? 1 : kg_cuda_wgmma_blocks_per_sm(plan),
         .multiply_seconds = kg_cuda_wgmma_stage_seconds(plan, kg_cuda_wgmma_rate(plan), 1),
         .copy_factor = kg_cuda_wgmma_is_unaligned(plan) ? fit->unaligned_copy : 1,
         .reread_factor = kg_cuda_wgmma_is_unaligned(plan) ? fit->unaligned_reread : 1,
