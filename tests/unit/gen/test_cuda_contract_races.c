@@ -233,7 +233,7 @@ static void test_clusters(void)
 #define MANY "contract/wgmma: tile_m=64 tile_n=128 tile_k=64 stages=8"
 #define PAIRS " cluster_m=2 cluster_n=2 pingpong=0 split_k=1 swap=0 raster=0 maxnreg=0"
 #define ALONE " cluster_m=1 cluster_n=1 pingpong=0 split_k=1 swap=0 raster=0 maxnreg=0"
-    static const char sizes[] = "M=8000 N=2048 K=200";
+    static const char sizes[] = "M=80000 N=2046 K=168";
     describe_device();
     CHECK(expect_config(sizes, FEW PAIRS) >= expect_config(sizes, MANY PAIRS));
     CHECK(expect_config(sizes, FEW ALONE) < expect_config(sizes, MANY ALONE));
