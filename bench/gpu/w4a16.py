@@ -26,6 +26,7 @@ import tempfile
 import time
 
 from drawn_summary import print_choices
+from matmul_summary import print_missing
 from results import write_json
 from timing_process import Run, keep_compiled_in, plans_job, run_together
 from w4a16_shapes import LAYERS, MODES, OTHER_MODES, ROWS, drawn, listed
@@ -145,6 +146,7 @@ def main():
     shutil.rmtree(home, ignore_errors=True)
     found = summary_of(run.lines)
     print_summary(found)
+    print_missing(run.lines)
     write_json(arguments.json, dict(run.about, lines=run.lines, summary=found,
                                     choices=print_choices(run.lines)))
     print(f"{run.about}\n{len(run.lines)} shapes, {len(run.todo)} left, "

@@ -26,8 +26,8 @@ struct kg_learned {
     struct kg_patterns patterns;
     struct kg_favourites favourites;
 };
-// Reads the patterns, and for searches the favourites, too; a failure leaves none. The last one
-// frees both.
+// Reads the patterns, and for searches the favourites, too; a failure leaves none.
+// kg_recorder_forget frees both.
 void kg_recorder_learned(const struct kg_request *request, struct kg_learned *learned);
 void kg_recorder_favourites(const struct kg_request *request, struct kg_learned *learned);
 void kg_recorder_forget(struct kg_learned *learned);

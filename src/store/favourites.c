@@ -110,7 +110,7 @@ enum kg_status kg_favourites_load(struct kg_store *store, const struct kg_traits
         }
     }
     count(favourites, weight, near);
-    if (favourites->count > 0)
+    if (whole && favourites->count > 0) // else texts may be missing
         qsort(favourites->list, (size_t)favourites->count, sizeof *favourites->list, by_votes);
     enum kg_status status = kg_query_end(&query, error);
     return status == KG_OK && !whole ? kg_error_memory(error, "favourites") : status;

@@ -75,7 +75,7 @@ struct kg_search {
     double (*prior)(void *user, const char *family, const char *parameter, int64_t value,
                     bool beyond);
     // Configs of this family that were good for other problems of the class, the best at rank 0;
-    // NULL: there is none. NULL itself: nothing is known.
+    // NULL where there are no more. The function itself may be NULL: nothing is known.
     const char *(*favourite)(void *user, const char *family, int rank);
     void (*progress)(void *user, int done, int total, const char *what);
 };

@@ -6,6 +6,13 @@
 
 #include "gen/cuda/contract/cuda_contract_times.h"
 
+// Of lines and of a form that the table of tiles has nothing of.
+#define OF_BOTH                                                                                    \
+    .unaligned_store = 3.32, .element_store = 0.144e-9, .mma_share = 0.377,                        \
+    .mma_fragments = 131e9, .mma_unaligned = 2.89, .mma_narrow = 7.16, .mma_registers = 14.4,      \
+    .mma_copy = 0.0365e-6, .mma_vector = 0.517e-6, .mma_store = 80.2e-12,                          \
+    .mma_unaligned_store = 9.92
+
 const struct kg_cuda_contract_times kg_cuda_contract_times_of_all = {
     .launch = 5.52e-6,
     .fitted_units = 132,
@@ -39,17 +46,7 @@ const struct kg_cuda_contract_times kg_cuda_contract_times_of_all = {
     .pair_n = 0.015,
     .stream_k_flag = 4.8e-6,
     .stream_k_tile = 4.35e-6,
-    .unaligned_store = 3.32,
-    .element_store = 0.144e-9,
-    .mma_share = 0.377,
-    .mma_fragments = 131e9,
-    .mma_unaligned = 2.89,
-    .mma_narrow = 7.16,
-    .mma_registers = 14.4,
-    .mma_copy = 0.0365e-6,
-    .mma_vector = 0.517e-6,
-    .mma_store = 80.2e-12,
-    .mma_unaligned_store = 9.92,
+    OF_BOTH,
 };
 
 const struct kg_cuda_contract_times kg_cuda_contract_times_of_best = {
@@ -85,15 +82,5 @@ const struct kg_cuda_contract_times kg_cuda_contract_times_of_best = {
     .pair_n = 0.0186,
     .stream_k_flag = 2.2e-6,
     .stream_k_tile = 3.3e-6,
-    .unaligned_store = 3.32,
-    .element_store = 0.144e-9,
-    .mma_share = 0.377,
-    .mma_fragments = 131e9,
-    .mma_unaligned = 2.89,
-    .mma_narrow = 7.16,
-    .mma_registers = 14.4,
-    .mma_copy = 0.0365e-6,
-    .mma_vector = 0.517e-6,
-    .mma_store = 80.2e-12,
-    .mma_unaligned_store = 9.92,
+    OF_BOTH,
 };

@@ -283,7 +283,7 @@ static bool set_tile(struct kg_cuda_contract_plan *plan, int which)
             plan->config.tile_n / 2 < kg_cuda_contract_n_after_swap(plan));
 }
 
-// By both fits.
+// The geometric mean of what both fits expect.
 static double judge_twice(const struct kg_cuda_contract_plan *plan)
 {
     struct kg_cuda_contract_plan other = *plan;
