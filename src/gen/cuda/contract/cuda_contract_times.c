@@ -6,7 +6,7 @@
 
 #include "gen/cuda/contract/cuda_contract_times.h"
 
-// Of lines and of a form that the table of tiles has nothing of.
+// Of mma and of lines of odd length: the races behind ..._of_best have neither.
 #define OF_BOTH                                                                                    \
     .unaligned_store = 3.32, .element_store = 0.144e-9, .mma_share = 0.377,                        \
     .mma_fragments = 131e9, .mma_unaligned = 2.89, .mma_narrow = 7.16, .mma_registers = 14.4,      \
