@@ -1,0 +1,129 @@
+// A search tries what was fastest in the records of another problem right after the rule's choice;
+// without such records it begins otherwise.
+
+#include "flow/planner.h"
+#include "store/lessons.h"
+#include "support/sample_problem.h"
+#include "support/sample_records.h"
+#include "test.h"
+
+static struct kg_error error;
+static char folder[SAMPLE_FOLDER];
+static struct kg_session session;
+static struct kg_device *device;
+static struct made here;
+static struct kg_choice rule;
+
+static struct kg_text seen[2]; // the first choices that the search reported
+static int seen_count;
+
+static void take_progress(void *user, const char *what, int done, int total)
+{
+    (void)user, (void)done, (void)total;
+    bool is_new = seen_count < 2 &&
+                  (seen_count == 0 || strcmp(kg_text_string(&seen[seen_count - 1]), what) != 0);
+    if (is_new)
+        kg_text_add(&seen[seen_count++], what);
+}
+
+static void begin(void)
+{
+    sample_folder(folder);
+    CHECK_STATUS(kg_device_open("host", folder, 2, &device, &error), KG_OK, &error);
+    session = (struct kg_session){.store = sample_open(folder),
+                                  .protocol = kg_protocol_default,
+                                  .effort = 0.1,
+                                  .progress = take_progress};
+    here = make("op softmax(x: f32[P, D]) -> (y: f32[P, D])\n{\n    m[p] = max(d) x[p, d]\n"
+                "    e[p, d] = exp(x[p, d] - m[p])\n    y[p, d] = e[p, d] / (sum(d) e[p, d])\n}\n",
+                "P=64 D=512");
+    CHECK_STATUS(here.status, KG_OK, &here.error);
+    kg_choice_guess(here.problem, &device->facts, &kg_target_host, &rule);
+    CHECK(rule.count == 1);
+}
+
+static void end(void)
+{
+    for (; seen_count > 0; seen_count--)
+        kg_text_free(&seen[seen_count - 1]);
+    unmake(&here);
+    kg_store_close(session.store);
+    kg_device_close(device);
+    sample_remove(folder);
+}
+
+static void search(void)
+{
+    const struct kg_request request = {
+        .session = &session, .problem = here.problem, .device = device, .rigor = KG_RIGOR_MEASURE};
+    struct kg_plan *made = NULL;
+    CHECK_STATUS(kg_flow_plan(&request, &made, &error), KG_OK, &error);
+    kg_flow_plan_free(made);
+    CHECK(seen_count == 2);
+}
+
+// The valid choice that differs most from the rule's: every parameter has its last value that
+// fits.
+static struct kg_choice remote(void)
+{
+    struct kg_choice other = rule;
+    struct kg_space space;
+    const struct kg_match *match = rule.matches[0];
+    match->family->space(match, &space);
+    for (int i = 0; i < space.count; i++)
+        for (int at = 0; at < space.parameters[i].count; at++) {
+            struct kg_choice changed = other;
+            struct kg_text reason = {0};
+            changed.configs[0].value[i] = space.parameters[i].choices[at];
+            if (changed.configs[0].value[i] != rule.configs[0].value[i] &&
+                match->family->valid(match, &changed.configs[0], &reason))
+                other = changed;
+            kg_text_free(&reason);
+        }
+    return other;
+}
+
+static void record(const struct kg_choice *choice, double seconds)
+{
+    struct kg_text text = {0};
+    struct kg_traits traits;
+    struct kg_key key = sample_key();
+    kg_choice_print(choice, &text);
+    struct kg_outcome outcome = sample_outcome(kg_text_string(&text));
+    key.op = "another";
+    key.isa = device->facts.isa;
+    outcome.timing.median = seconds;
+    outcome.reason = "";
+    kg_traits_of(here.problem, &traits);
+    CHECK_STATUS(kg_store_note_traits(session.store, &key, &traits, &error), KG_OK, &error);
+    CHECK_STATUS(kg_store_append(session.store, &key, &outcome, &error), KG_OK, &error);
+    kg_text_free(&text);
+}
+
+static void compare(const struct kg_choice *other, bool is_tried)
+{
+    struct kg_text text = {0};
+    kg_choice_print(&rule, &text);
+    CHECK_TEXT(kg_text_string(&seen[0]), kg_text_string(&text));
+    kg_text_free(&text);
+    kg_choice_print(other, &text);
+    CHECK((strcmp(kg_text_string(&seen[1]), kg_text_string(&text)) == 0) == is_tried);
+    kg_text_free(&text);
+}
+
+static void records_of_another_problem_lead_a_search(void)
+{
+    for (int is_known = 0; is_known < 2; is_known++) {
+        begin();
+        struct kg_choice other = remote();
+        if (is_known) {
+            record(&rule, 2e-5);
+            record(&other, 1e-5);
+        }
+        search();
+        compare(&other, is_known);
+        end();
+    }
+}
+
+TEST_MAIN(records_of_another_problem_lead_a_search)
