@@ -5,7 +5,10 @@
 // A panel has the weights of 64 K indices and 16 columns as the lanes of a warp need them: 16 bytes
 // each, a word for each of four instructions, from which pair_of makes registers. Each warp has
 // panels, the rows' elements of the same K indices, and their scales and zero points copied to a
-// ring of its own in shared memory, several stages ahead.
+// ring of its own in shared memory, several stages ahead. From sm_90 on, and with 16 rows or more,
+// one lane copies panels and scales as bulks, and a barrier of the stage counts their bytes: fewer
+// instructions beside the products. (With fewer rows these leave room for them, and bulks arrive
+// later than copies of 16 bytes.)
 
 // ---- The shape of a block ----
 
@@ -24,27 +27,41 @@ struct kg_packed_tile {
     // Steps of a panel that share their scales, and such runs of a panel.
     static constexpr int run_steps = GROUP % 64 == 0 ? 4 : GROUP % 32 == 0 ? 2 : 1;
     static constexpr int runs = steps / run_steps;
-    static constexpr int pitch = columns + 8; // of sums in shared memory
+    // Of sums in shared memory: it leads rows that a warp stores at once to different banks.
+    static constexpr int pitch = columns + 4;
     // Of a stage, in bytes: panels, a line for each row, and of each run and strip 16 scales and 16
     // zero points of up to a byte.
     static constexpr int panel = 512, line = depth * 2, of_scales = 32, of_zeros = 16;
     static constexpr int rows_at = panel * STRIPS, scales_at = rows_at + line * ROWS;
     static constexpr int zeros_at = scales_at + (GROUP ? runs * STRIPS * of_scales : 0);
     static constexpr int stage = zeros_at + (GROUP ? runs * STRIPS * of_zeros : 0);
+    // Of a block: stages, whose place sums take later, and behind both their barriers.
+    static constexpr int ring_bytes = threads / 32 * STAGES * stage;
+    static constexpr int sum_bytes = WARPS_ALONG * ROWS * pitch * 4;
+    static constexpr int barriers_at = ring_bytes > sum_bytes ? ring_bytes : sum_bytes;
+#if __CUDA_ARCH__ >= 900
+    static constexpr bool has_bulks = ROWS >= 16;
+#else
+    static constexpr bool has_bulks = false;
+#endif
     static_assert(GROUP % 16 == 0, "a step has one scale");
     static_assert(ROWS < 8 || ROWS % 8 == 0, "whole instructions");
 };
 
 // ---- Loads ----
 
-// Copies `bytes` of SIZE bytes to shared memory, which become visible to the thread after
-// kg_copies_wait_but; the others become zeros. Other warps may find them in the L1.
+// Copies SIZE bytes to shared memory, or zeros, which become visible to the thread after
+// kg_copies_wait_but. Other warps may find them in the L1.
 template <int SIZE>
-KG_INLINE void kg_packed_copy(uint32_t to, const void *from, int bytes)
+KG_INLINE void kg_packed_copy(uint32_t to, const void *from, bool is_there)
 {
 #if __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(to),
-                 "l"(__cvta_generic_to_global(from)), "n"(SIZE), "r"(bytes)
+    asm volatile("{\n"
+                 ".reg .pred misses;\n"
+                 "setp.eq.u32 misses, %3, 0;\n"
+                 "cp.async.ca.shared.global [%0], [%1], %2, misses;\n"
+                 "}" ::"r"(to),
+                 "l"(__cvta_generic_to_global(from)), "n"(SIZE), "r"((uint32_t)is_there)
                  : "memory");
 #endif
 }
@@ -76,6 +93,31 @@ KG_INLINE uint32_t kg_packed_get_byte(uint32_t from)
     return byte;
 }
 
+// A stage of a warp's ring, its barrier, and the phase that the barrier is in.
+template <class TILE>
+struct kg_packed_place {
+    uint32_t stage, full, odd = 0;
+    int number = 0;
+
+    KG_METHOD kg_packed_place(uint32_t shared, int warp)
+        : stage(shared + warp * TILE::stages * TILE::stage),
+          full(shared + TILE::barriers_at + warp * TILE::stages * 8)
+    {
+    }
+    KG_METHOD void move(int stages)
+    {
+        number += stages;
+        stage += stages * TILE::stage;
+        full += stages * 8;
+    }
+    KG_METHOD void next()
+    {
+        const bool is_last = number + 1 == TILE::stages;
+        move(is_last ? 1 - TILE::stages : 1);
+        odd ^= is_last;
+    }
+};
+
 // Of a lane's two columns of a strip.
 template <typename T>
 struct kg_packed_two {
@@ -92,18 +134,21 @@ struct kg_packed_source {
     static constexpr bool scales_runs = has_groups && !TILE::number::rounds;
     static constexpr bool copies_scales = WHOLE && has_groups && WEIGHTS::ADJACENT_SCALES;
     static constexpr bool copies_zeros = WHOLE && has_groups && WEIGHTS::ADJACENT_ZEROS;
+    static constexpr bool has_bulks = ALIGNED && TILE::has_bulks;
     const JOB &job;
     const WEIGHTS &weights;
     int64_t item, row, column;        // the warp's first ones
     int left;                         // columns from there on
     int k, stop;                      // of the next panel, and the end
-    const uint8_t *own;               // the lane's words of the next panel of the first strip
+    const uint8_t *own;               // words of the next panel of the first strip: the lane's
+                                      // or, if there are bulks, the first one
     int64_t strip_pitch, panel_pitch; // bytes
     uint64_t policy;                  // of the L2, for weights
     const element *rows;              // the lane's first row, at the K indices that it copies
-    int64_t row_pitch;
+    int64_t rows_pitch;               // bytes from there to the lane's next row, the fourth
     int row_count;
-    const uint8_t *scales, *zeros;   // what the lane copies, at K index 0
+    uint32_t row_place;              // of the lane's first copy in a stage
+    const uint8_t *scales, *zeros;   // what the lane copies, or a bulk does, at K index 0
     int64_t scale_pitch, zero_pitch; // bytes between groups
 
     KG_METHOD kg_packed_source(const JOB &of, const WEIGHTS &by, const kg_tile_task &task,
@@ -117,14 +162,19 @@ struct kg_packed_source {
         strip_pitch = (by.place(item, 0, column + 16) - first) / 2;
         panel_pitch = (by.place(item, TILE::depth, column) - first) / 2;
         own = reinterpret_cast<const uint8_t *>(by.data()) + first / 2 +
-              k / TILE::depth * panel_pitch + lane * 16;
+              k / TILE::depth * panel_pitch + (has_bulks ? 0 : lane * 16);
         policy = kg_evict_first();
         row_count = (int)kg_min_i64(of.rows() - row, TILE::rows);
-        row_pitch = of.rows() > 1 ? of.a_at(item, 1, 0) - of.a_at(item, 0, 0) : 0;
-        rows = of.a_at(item, row, 0) + k + lane % 8 * 8 + lane / 8 * row_pitch;
+        const int64_t pitch = of.rows() > 1 ? of.a_at(item, 1, 0) - of.a_at(item, 0, 0) : 0;
+        rows = of.a_at(item, row, 0) + k + lane % 8 * 8 + lane / 8 * pitch;
+        rows_pitch = pitch * 8;
+        row_place = TILE::rows_at + lane / 8 * TILE::line + (lane % 8 ^ lane / 8) * 16;
+        // Compilers would derive them anew for every stage.
+        asm volatile("" : "+l"(rows_pitch), "+r"(row_place));
         if constexpr (copies_scales) {
             const int64_t place = by.scale_place(item, 0, column);
-            scales = reinterpret_cast<const uint8_t *>(by.scales() + place) + lane * 16;
+            scales = reinterpret_cast<const uint8_t *>(by.scales() + place) +
+                     (has_bulks ? 0 : lane * 16);
             scale_pitch = (by.scale_place(item, TILE::group, column) - place) * 2;
         }
         if constexpr (copies_zeros) {
@@ -158,18 +208,36 @@ struct kg_packed_source {
         }
     }
 
+    // Panels and scales, by one lane.
+    KG_METHOD void load_bulks(const kg_packed_place<TILE> &to) const
+    {
+        const bool is_wide = left >= TILE::warp_columns;
+        const int columns = is_wide ? TILE::warp_columns : left;
+        const int bytes = (is_wide ? TILE::strips : (left + 15) / 16) * TILE::panel;
+        if (columns <= 0 || !kg_is_elected())
+            return;
+        kg_tiles_expect(to.full, bytes + (copies_scales ? TILE::runs * columns * 2 : 0));
+        kg_tiles_copy_line(to.stage, own, bytes, to.full, policy);
+        if constexpr (copies_scales)
+#pragma unroll
+            for (int run = 0; run < TILE::runs; run++)
+                kg_tiles_copy_line(to.stage + TILE::scales_at +
+                                       run * TILE::strips * TILE::of_scales,
+                                   scales + (uint32_t)run_at(k, run) / TILE::group * scale_pitch,
+                                   columns * 2, to.full, policy);
+    }
+
     KG_METHOD void load_rows(uint32_t to) const
     {
         const int lane = threadIdx.x % 32;
         if constexpr (WHOLE) {
-            const int bytes = max(min(stop - k - lane % 8 * 8, 8), 0) * 2;
+            const bool is_there = k + lane % 8 * 8 < stop;
+            const char *from = reinterpret_cast<const char *>(rows);
 #pragma unroll
-            for (int first = 0; first < TILE::rows; first += 4) {
-                const int own_row = first + lane / 8;
-                if (own_row < row_count)
-                    kg_packed_copy<16>(to + own_row * TILE::line + (lane % 8 ^ own_row % 8) * 16,
-                                       rows + first * row_pitch, bytes);
-            }
+            for (int first = 0; first < TILE::rows; first += 4, from += rows_pitch)
+                if (first + lane / 8 < row_count) // rows from the fourth on are turned by four
+                    kg_packed_copy<16>(to + first * TILE::line + (row_place ^ first % 8 * 16), from,
+                                       is_there);
         } else {
 #pragma unroll 1
             for (int i = lane; i < row_count * TILE::depth; i += 32) {
@@ -178,7 +246,8 @@ struct kg_packed_source {
                 if (k + at < stop)
                     bits =
                         *reinterpret_cast<const uint16_t *>(job.a_at(item, row + own_row, k + at));
-                kg_packed_put(to + own_row * TILE::line + (at / 8 ^ own_row % 8) * 16 + at % 8 * 2,
+                kg_packed_put(to + TILE::rows_at + own_row * TILE::line +
+                                  (at / 8 ^ own_row % 8) * 16 + at % 8 * 2,
                               bits);
             }
         }
@@ -187,7 +256,7 @@ struct kg_packed_source {
     // The K index at which a run of the panel from `at` on has its scales.
     KG_METHOD int run_at(int at, int run) const
     {
-        return min(at + run * TILE::run_steps * 16, stop - 1);
+        return run == 0 ? at : min(at + run * TILE::run_steps * 16, stop - 1);
     }
 
     KG_METHOD void load_factors(uint32_t stage) const
@@ -195,27 +264,30 @@ struct kg_packed_source {
         const int lane = threadIdx.x % 32;
 #pragma unroll
         for (int run = 0; run < TILE::runs; run++) {
-            const int64_t number = run_at(k, run) / (has_groups ? TILE::group : 1);
-            if constexpr (copies_scales)
+            const int64_t number = (uint32_t)run_at(k, run) / (has_groups ? TILE::group : 1);
+            if constexpr (copies_scales && !has_bulks)
                 if (lane < TILE::strips * 2 && lane * 8 < left)
                     kg_packed_copy<16>(stage + TILE::scales_at +
                                            run * TILE::strips * TILE::of_scales + lane * 16,
-                                       scales + number * scale_pitch, 16);
+                                       scales + number * scale_pitch, true);
             if constexpr (copies_zeros)
                 if (lane < TILE::strips * WEIGHTS::ZERO_BITS / 2 &&
                     lane * 32 / WEIGHTS::ZERO_BITS < left)
                     kg_packed_copy<4>(stage + TILE::zeros_at + run * TILE::strips * TILE::of_zeros +
                                           lane * 4,
-                                      zeros + number * zero_pitch, 4);
+                                      zeros + number * zero_pitch, true);
         }
     }
 
-    KG_METHOD void load(uint32_t stage)
+    KG_METHOD void load(const kg_packed_place<TILE> &to)
     {
         if (k < stop) {
-            load_words(stage);
-            load_rows(stage + TILE::rows_at);
-            load_factors(stage);
+            if constexpr (has_bulks)
+                load_bulks(to);
+            else
+                load_words(to.stage);
+            load_rows(to.stage);
+            load_factors(to.stage);
         }
         kg_copies_close();
         own += panel_pitch;
@@ -452,32 +524,34 @@ struct kg_packed_main {
     }
 };
 
-// The sums of a warp over the source's K indices; `ring` is its shared memory.
+// The sums of a warp over the source's K indices; `at` is the stage of its ring that is next.
 template <class TILE, class SOURCE>
-KG_INLINE void kg_packed_main_loop(kg_packed_sums<TILE> &total, SOURCE &source, uint32_t ring)
+KG_INLINE void kg_packed_main_loop(kg_packed_sums<TILE> &total, SOURCE &source,
+                                   kg_packed_place<TILE> &at)
 {
-    constexpr int size = TILE::stages * TILE::stage;
     kg_packed_main<TILE, SOURCE> main(source);
     const int stop = source.stop;
     int k = source.k;
     if (k < stop) {
+        kg_packed_place<TILE> free = at;
 #pragma unroll
-        for (int i = 0; i + 1 < TILE::stages; i++)
-            source.load(ring + i * TILE::stage);
+        for (int i = 0; i + 1 < TILE::stages; i++, free.next())
+            source.load(free);
         if constexpr (!SOURCE::has_groups)
-            main.set_biases(ring, 0, 0);
-        int at = 0, free = size - TILE::stage;
+            main.set_biases(at.stage, 0, 0);
 #pragma unroll 1
         for (; k < stop; k += TILE::depth) {
             kg_copies_wait_but<TILE::stages - 2>();
+            if constexpr (SOURCE::has_bulks)
+                kg_tiles_wait(at.full, at.odd);
             __syncwarp(); // copies of all lanes; and none still reads the stage to be filled
-            source.load(ring + free);
-            main.multiply_stage(ring + at, k);
+            source.load(free);
+            main.multiply_stage(at.stage, k);
             free = at;
-            at = at + TILE::stage == size ? 0 : at + TILE::stage;
+            at.next();
         }
         if constexpr (!SOURCE::scales_runs)
-            main.close_run(ring, 0, 0);
+            main.close_run(at.stage, 0, 0);
     }
     total = main.total;
 }
@@ -525,6 +599,14 @@ KG_INLINE void kg_contract_packed(const JOB &job, const WEIGHTS &weights, char *
     const int tall = (int)((job.rows() + TILE::rows - 1) / TILE::rows);
     const int wide = (int)((job.columns() + TILE::columns - 1) / TILE::columns);
     const int tasks = (int)job.batches() * tall * wide * SPLIT;
+    kg_packed_place<TILE> at(kg_shared_address(shared), warp);
+    if constexpr (ALIGNED && TILE::has_bulks) {
+        if (threadIdx.x % 32 == 0)
+            for (int i = 0; i < TILE::stages; i++)
+                kg_tiles_barrier(at.full + i * 8, 1);
+        kg_tiles_written();
+        __syncwarp();
+    }
 #pragma unroll 1
     for (int number = blockIdx.x; number < tasks; number += gridDim.x) {
         const kg_tile_task task = kg_packed_task_of<TILE, SPLIT>(job, number, tall, wide);
@@ -534,12 +616,13 @@ KG_INLINE void kg_contract_packed(const JOB &job, const WEIGHTS &weights, char *
         kg_packed_source<TILE, ALIGNED, WHOLE, JOB, WEIGHTS> source(
             job, weights, task, column, task.k + from, column < job.columns() ? task.k + to : 0);
         kg_packed_sums<TILE> sums;
-        kg_packed_main_loop<TILE>(sums, source,
-                                  kg_shared_address(shared) + warp * TILE::stages * TILE::stage);
+        kg_packed_main_loop<TILE>(sums, source, at);
         __syncthreads(); // sums take the place of stages
         kg_packed_stage<TILE>(
             shared + along * (TILE::rows * TILE::pitch) + across * TILE::warp_columns, sums);
         kg_scaled_epilogue<TILE, SPLIT>(job, task, shared, reinterpret_cast<float *>(scratch));
+        if constexpr (ALIGNED && TILE::has_bulks)
+            kg_tiles_written(); // bulks may take the place of sums
         __syncthreads();
     }
 }

@@ -40,9 +40,9 @@ struct kg_tall_block {
     static constexpr int least_run = !rounds ? 64 : STAGED ? 16 : 32;
     static constexpr int batch = run >= least_run && !(lines && PAIRS > 1) ? 2 : 1;
     static constexpr int batch_runs = batch * 16 > run ? batch * 16 / run : 1; // runs of a batch
-    static constexpr int groups = !STAGED           ? 0
-                                  : GROUP % 64 == 0 ? 1
-                                                    : 64 / GROUP + (64 % GROUP != 0);
+    static constexpr int of_stage = run < depth ? run : depth; // K indices of one group
+    static constexpr int groups =
+        STAGED ? (depth - 1 + GROUP - of_stage) / (has_runs ? GROUP : 1) + 1 : 0;
     // Columns of a lane that are adjacent, and from those to the others, if there are any.
     static constexpr int adjacent = panels ? 2 : 4, apart = panels ? 16 : 2;
     // Weights are boxes side by side, with lines of 128 bytes or, of lines along K and of panels,

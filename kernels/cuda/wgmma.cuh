@@ -18,11 +18,15 @@ KG_INLINE void kg_tiles_wait(const uint64_t *barrier, uint32_t odd)
     kg_tiles_wait(kg_shared_address(barrier), odd);
 }
 
+KG_INLINE void kg_tiles_barrier(uint32_t barrier, int arrivals)
+{
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals)
+                 : "memory");
+}
+
 KG_INLINE void kg_tiles_barrier(uint64_t *barrier, int arrivals)
 {
-    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(kg_shared_address(barrier)),
-                 "r"(arrivals)
-                 : "memory");
+    kg_tiles_barrier(kg_shared_address(barrier), arrivals);
 }
 
 // The address in block `rank` of the cluster that corresponds to `address` in this block.
@@ -45,12 +49,25 @@ KG_INLINE void kg_tiles_arrive(uint32_t barrier)
     asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
 
+KG_INLINE void kg_tiles_expect(uint32_t barrier, uint32_t bytes)
+{
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes)
+                 : "memory");
+}
+
 KG_INLINE void kg_tiles_expect(uint64_t *barrier, uint32_t bytes)
 {
-    asm volatile(
-        "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(kg_shared_address(barrier)),
-        "r"(bytes)
-        : "memory");
+    kg_tiles_expect(kg_shared_address(barrier), bytes);
+}
+
+// Copies adjacent bytes, a multiple of 16.
+KG_INLINE void kg_tiles_copy_line(uint32_t to, const void *from, uint32_t bytes, uint32_t barrier,
+                                  uint64_t policy)
+{
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes"
+                 ".L2::cache_hint [%0], [%1], %2, [%3], %4;" ::"r"(to),
+                 "l"(__cvta_generic_to_global(from)), "r"(bytes), "r"(barrier), "l"(policy)
+                 : "memory");
 }
 
 // TMA load of a box; SHARED: multicast to the blocks of the cluster whose bits are set in `blocks`.

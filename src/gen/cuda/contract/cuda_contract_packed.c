@@ -47,14 +47,14 @@ static int stage_bytes(const struct kg_cuda_contract_plan *plan)
     return plan->config.words * (PANEL_BYTES + factors) + plan->config.tile_m * LINE;
 }
 
-// The stages of all warps, whose place sums take later.
+// The stages of all warps, whose place sums take later, and their barriers.
 static int64_t shared_bytes(const struct kg_cuda_contract_plan *plan)
 {
-    enum { GAP = 8, SUM = 4 };
+    enum { GAP = 4, SUM = 4, BARRIER = 8 };
     const struct kg_cuda_contract_config *config = &plan->config;
     int64_t stages = (int64_t)warps_of(plan) * config->stages * stage_bytes(plan);
     int64_t sums = (int64_t)config->warps * config->tile_m * (config->tile_n + GAP) * SUM;
-    return stages > sums ? stages : sums;
+    return (stages > sums ? stages : sums) + (int64_t)warps_of(plan) * config->stages * BARRIER;
 }
 
 // Accumulators, of a run and of all; words, zero points and the rows of two steps; addresses.
@@ -95,8 +95,10 @@ static bool valid(const struct kg_cuda_contract_plan *plan, struct kg_text *reas
         return kg_cuda_contract_refuse(reason, "more tiles than 2^30");
     if (config->tile_m > 1 && config->tile_m / 2 >= kg_cuda_scaled_rows(plan))
         return kg_cuda_contract_refuse(reason, "half the tile covers the output");
-    if (config->tile_n > PANEL_COLUMNS && config->tile_n / 2 >= kg_cuda_scaled_columns(plan))
-        return kg_cuda_contract_refuse(reason, "half the tile covers the output");
+    if (config->tile_n >= kg_cuda_scaled_columns(plan) + PANEL_COLUMNS)
+        return kg_cuda_contract_refuse(reason, "a smaller tile covers the output");
+    if (config->tile_n % warp_columns(plan) != 0)
+        return kg_cuda_contract_refuse(reason, "warps would have parts of strips");
     if (config->warps > 1 &&
         (int64_t)PANEL_STEPS * config->warps * config->split_k >= 2 * (plan->k + PANEL_STEPS))
         return kg_cuda_contract_refuse(reason, "more warps than panels");
@@ -226,8 +228,9 @@ static void each_config(struct kg_cuda_contract_plan *plan, take_plan *take, voi
     enum { MAX_ROWS = 32, MAX_STRIPS = 8, MAX_COLUMNS = 256, MAX_STAGES = 8, MAX_SPLIT_K = 16 };
     plan->config.swap = !kg_cuda_scaled_weights(plan);
     for (int rows = 1; rows <= MAX_ROWS; rows *= 2)
-        for (int strips = 1; strips <= MAX_STRIPS; strips *= 2)
-            for (int columns = PANEL_COLUMNS * strips; columns <= MAX_COLUMNS; columns *= 2)
+        for (int strips = 1; strips <= MAX_STRIPS; strips++)
+            for (int columns = PANEL_COLUMNS * strips; columns <= MAX_COLUMNS;
+                 columns += PANEL_COLUMNS * strips)
                 for (int stages = 3; stages <= MAX_STAGES; stages += stages < 4 ? 1 : 2)
                     for (int warps = 1; warps <= KG_SCALED_WARPS; warps *= 2)
                         for (int splits = 1; splits <= MAX_SPLIT_K;
@@ -306,32 +309,34 @@ static void grids(const struct kg_cuda_contract_plan *plan, struct kg_grids *gri
     kg_cuda_contract_launch(plan, grid, whole, 3, grids);
 }
 
-static const struct kg_cuda_contract_form form = {
-    .defaults = KG_CONTRACT_DEFAULTS(STEP, PANEL_STEPS),
-    .parameters =
-        {
-            {"tile_m", KG_CONTRACT_CHOICES(tile_m, 8, 1, 2, 4, 16, 32)},
-            {"tile_n", KG_CONTRACT_CHOICES(tile_n, 16, 32, 64, 128, 256)},
-            {"strips", KG_CONTRACT_CHOICES(words, 1, 2, 4, 8)},
-            {"warps", KG_CONTRACT_CHOICES(warps, 8, 1, 2, 4, 16)},
-            {"stages", KG_CONTRACT_CHOICES(stages, 4, 2, 3, 6, 8)},
-            {KG_CONTRACT_SPLIT_K},
-            {"swap", KG_CONTRACT_CHOICES(swap, 0, 1)},
-            {KG_CONTRACT_MAXNREG},
-        },
-    .skeletons = {"cuda/lanes.cuh", "cuda/tensor.cuh", "cuda/contract_mma_tile.cuh",
-                  "cuda/contract_row8.cuh", "cuda/scaled_number.cuh", "cuda/scaled_bytes.cuh",
-                  "cuda/scaled_rounded.cuh", "cuda/contract_scaled.cuh",
-                  "cuda/contract_packed.cuh"},
-    .takes = takes,
-    .guess = guess,
-    .valid = valid,
-    .list = list,
-    .cost_terms = cost_terms,
-    .seconds = seconds,
-    .emit = emit,
-    .grids = grids,
-    .rate = kg_cuda_scaled_rate,
+static const struct kg_cuda_contract_form form =
+    {
+        .defaults = KG_CONTRACT_DEFAULTS(STEP, PANEL_STEPS),
+        .parameters =
+            {
+                {"tile_m", KG_CONTRACT_CHOICES(tile_m, 8, 1, 2, 4, 16, 32)},
+                {"tile_n", KG_CONTRACT_CHOICES(tile_n, 16, 32, 48, 64, 80, 96, 112, 128, 144, 160,
+                                               176, 192, 208, 224, 240, 256)},
+                {"strips", KG_CONTRACT_CHOICES(words, 1, 2, 3, 4, 5, 6, 7, 8)},
+                {"warps", KG_CONTRACT_CHOICES(warps, 8, 1, 2, 3, 4, 5, 6, 7, 16)},
+                {"stages", KG_CONTRACT_CHOICES(stages, 4, 2, 3, 6, 8)},
+                {KG_CONTRACT_SPLIT_K},
+                {"swap", KG_CONTRACT_CHOICES(swap, 0, 1)},
+                {KG_CONTRACT_MAXNREG},
+            },
+        .skeletons = {"cuda/lanes.cuh", "cuda/tensor_map.cuh", "cuda/tensor.cuh", "cuda/wgmma.cuh",
+                      "cuda/contract_mma_tile.cuh", "cuda/contract_row8.cuh",
+                      "cuda/scaled_number.cuh", "cuda/scaled_bytes.cuh", "cuda/scaled_rounded.cuh",
+                      "cuda/contract_scaled.cuh", "cuda/contract_packed.cuh"},
+        .takes = takes,
+        .guess = guess,
+        .valid = valid,
+        .list = list,
+        .cost_terms = cost_terms,
+        .seconds = seconds,
+        .emit = emit,
+        .grids = grids,
+        .rate = kg_cuda_scaled_rate,
 };
 
 KG_CONTRACT_FAMILY(kg_cuda_contract_packed, form, "contract/packed",

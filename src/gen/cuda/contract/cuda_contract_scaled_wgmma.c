@@ -45,18 +45,24 @@ int kg_cuda_tall_maps(const struct kg_cuda_contract_plan *plan)
                                              : KG_TALL_MAP_OUT;
 }
 
-int64_t kg_cuda_tall_groups_of_stage(const struct kg_cuda_contract_plan *plan)
-{
-    int64_t group = kg_cuda_scaled_operand(plan)->group;
-    return group % KG_TALL_DEPTH == 0 ? 1 : KG_TALL_DEPTH / group + (KG_TALL_DEPTH % group != 0);
-}
-
-// Runs within a stage whose sums are scaled, one if they are as long or longer.
-static int runs_of_stage(const struct kg_cuda_contract_plan *plan)
+// K indices of a stage that share their scales wherever it begins.
+static int64_t run_of_stage(const struct kg_cuda_contract_plan *plan)
 {
     enum { SHORT = 16, MEDIUM = 32 };
     int64_t group = kg_cuda_scaled_operand(plan)->group;
-    return group % KG_TALL_DEPTH == 0 ? 1 : KG_TALL_DEPTH / (group % MEDIUM == 0 ? MEDIUM : SHORT);
+    return group % KG_TALL_DEPTH == 0 ? KG_TALL_DEPTH : group % MEDIUM == 0 ? MEDIUM : SHORT;
+}
+
+int64_t kg_cuda_tall_groups_of_stage(const struct kg_cuda_contract_plan *plan)
+{
+    int64_t group = kg_cuda_scaled_operand(plan)->group;
+    return (KG_TALL_DEPTH - 1 + group - run_of_stage(plan)) / group + 1;
+}
+
+// Runs within a stage whose sums are scaled, one if they are as long or longer.
+static int64_t runs_of_stage(const struct kg_cuda_contract_plan *plan)
+{
+    return KG_TALL_DEPTH / run_of_stage(plan);
 }
 
 int kg_cuda_tall_pairs(const struct kg_cuda_contract_plan *plan)
