@@ -14,6 +14,15 @@ static enum cli_exit list(struct cli *cli, const char *path)
     return cli_print(cli, status, text);
 }
 
+static enum cli_exit favourites(struct cli *cli, const char *path)
+{
+    char *text;
+    if (path)
+        return cli_bad_usage("patterns favourites takes no file");
+    enum kg_status status = kg_favourites_list(cli->context, cli->options.json, &text);
+    return cli_print(cli, status, text);
+}
+
 static enum cli_exit export_to(struct cli *cli, const char *path)
 {
     char *lines;
@@ -41,13 +50,19 @@ enum cli_exit cli_patterns(struct cli *cli)
     static const struct {
         const char *name;
         enum cli_exit (*run)(struct cli *cli, const char *path);
-    } actions[] = {{"list", list}, {"export", export_to}, {"import", import_from}};
+        bool prints_json;
+    } actions[] = {{"list", list, true},
+                   {"favourites", favourites, true},
+                   {"export", export_to, false},
+                   {"import", import_from, false}};
     const char *action = cli->options.word_count > 0 ? cli->options.words[0] : "list";
     const char *path = cli->options.word_count > 1 ? cli->options.words[1] : NULL;
     for (size_t i = 0; i < sizeof actions / sizeof actions[0]; i++)
         if (strcmp(actions[i].name, action) == 0)
-            return cli->options.json && i > 0
-                       ? cli_bad_usage("--json is for 'patterns list'; %s prints none", action)
+            return cli->options.json && !actions[i].prints_json
+                       ? cli_bad_usage("--json is for 'patterns list' and 'patterns favourites'; "
+                                       "%s prints none",
+                                       action)
                        : actions[i].run(cli, path);
-    return cli_bad_usage("patterns '%s' is not one of list, export, import", action);
+    return cli_bad_usage("patterns '%s' is not one of list, favourites, export, import", action);
 }

@@ -193,19 +193,21 @@ const struct cli_command cli_commands[] = {
      "  kernelgen wisdom merge FILE           the same: faster known choices stay\n"
      "  kernelgen wisdom forget OP|all        delete it (of one op)\n",
      CLI_JSON, 1, 2, "list export import merge forget", "*.jsonl", cli_wisdom},
-    {"patterns", "[list|export|import] [FILE]", "what tends to win, with counts",
+    {"patterns", "[list|favourites|export|import] [FILE]", "what tends to win, with counts",
      "Of each class of problem, dtype, bucket of sizes and kind of device: which values of "
      "parameters,\n"
      "families and groupings won or lost in how many problems, by how much, with what confidence, "
      "and\n"
      "which ones failed. Searches try first what won elsewhere, and estimates are corrected by "
      "it.\n"
-     "docs/patterns.md explains the columns.\n\n"
+     "docs/patterns.md explains the columns. Favourites are whole configs that came near the best\n"
+     "of other problems, and that searches try before the rule's choice or after it.\n\n"
      "  kernelgen patterns\n"
+     "  kernelgen patterns favourites\n"
      "  kernelgen patterns --json\n"
      "  kernelgen patterns export patterns.jsonl   as JSON lines, to a file or stdout\n"
      "  kernelgen patterns import patterns.jsonl   all or nothing; twice is once\n",
-     CLI_JSON, 0, 2, "list export import", "*.jsonl", cli_patterns},
+     CLI_JSON, 0, 2, "list favourites export import", "*.jsonl", cli_patterns},
     {"log", "[OP] [--out FILE|FOLDER/] [--lang zh]",
      "the record of the optimisation rounds, as Markdown",
      "Of each problem what the builds reached, their rounds as a story (the version, what limited\n"

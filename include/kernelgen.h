@@ -596,6 +596,9 @@ KG_API enum kg_status kg_wisdom_forget(struct kg_context *context, const char *o
 // Patterns: what tends to win for a class of problem, dtype, bucket of sizes and device, mined from
 // the records (docs/patterns.md). A table, or JSON.
 KG_API enum kg_status kg_patterns_list(struct kg_context *context, bool json, char **text);
+// Whole configs that came near the best of other problems of a class, which searches try, and
+// whether before the rule's choice or after it. A list, or JSON.
+KG_API enum kg_status kg_favourites_list(struct kg_context *context, bool json, char **text);
 // The lessons that patterns are made of, as JSON lines, and back: importing is all or nothing, and
 // importing twice changes nothing. `*summary` says what was learned.
 KG_API enum kg_status kg_patterns_export(struct kg_context *context, char **lines);

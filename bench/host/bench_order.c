@@ -177,9 +177,29 @@ static int try_one(struct walk *walk, int at, int best)
     return better ? at : best;
 }
 
+static bool is_on_record(const struct walk *walk, const char *config)
+{
+    struct kg_choice choice;
+    struct kg_text text = {0};
+    kg_choice_print(&walk->guess, &text);
+    kg_text_cut(&text, strcspn(kg_text_string(&text), ":"));
+    kg_text_format(&text, ": %s", config);
+    bool found = kg_choice_read(walk->problem, &walk->device->facts, kg_target_of(walk->device),
+                                kg_text_string(&text), &choice) &&
+                 kg_candidates_find(&walk->candidates, choice.matches[0], &choice.configs[0]) >= 0;
+    kg_text_free(&text);
+    return found;
+}
+
+// As kg_favourites_find, of the favourites on record.
 static const char *find_favourite(void *user, const char *family, int rank)
 {
-    return kg_favourites_find(&((const struct walk *)user)->favourites, family, rank);
+    const struct walk *walk = user;
+    const char *config;
+    for (int i = 0; (config = kg_favourites_find(&walk->favourites, family, i)) != NULL; i++)
+        if (is_on_record(walk, config) && rank-- == 0)
+            return config;
+    return NULL;
 }
 
 // The candidate that was good for other problems of the class and is not among these; -1: none is
@@ -217,7 +237,9 @@ static double count_picks(struct walk *walk, bool with_patterns)
     if (with_patterns && kg_candidates_advise(&walk->candidates, prior, walk))
         first = kg_candidates_first(&walk->candidates, guess);
     int seeds[] = {first, guess, -1};
-    if (with_patterns)
+    if (with_patterns && walk->favourites.lead)
+        seeds[0] = favourite_of(walk, NULL, 0), seeds[1] = first, seeds[2] = guess;
+    else if (with_patterns)
         seeds[2] = favourite_of(walk, seeds, 2);
     for (int i = 0; i < 3; i++) {
         at = seeds[i];

@@ -1,7 +1,7 @@
 // Patterns at the public surface.
 
 #include "api/sized.h"
-#include "store/patterns.h"
+#include "store/favourites.h"
 
 enum kg_status kg_patterns_list(struct kg_context *context, bool json, char **text)
 {
@@ -12,6 +12,18 @@ enum kg_status kg_patterns_list(struct kg_context *context, bool json, char **te
     status = kg_api_records(context);
     if (status == KG_OK)
         status = kg_store_list_patterns(context->session.store, json, &written, &context->error);
+    return kg_api_give(context, status, &written, text);
+}
+
+enum kg_status kg_favourites_list(struct kg_context *context, bool json, char **text)
+{
+    struct kg_text written = {0};
+    enum kg_status status = KG_API_NEEDS(context, context, text);
+    if (status != KG_OK)
+        return status;
+    status = kg_api_records(context);
+    if (status == KG_OK)
+        status = kg_store_list_favourites(context->session.store, json, &written, &context->error);
     return kg_api_give(context, status, &written, text);
 }
 

@@ -72,8 +72,10 @@ void kg_recorder_attach(struct kg_recorder *recorder, struct kg_search *search)
     search->progress = show_progress;
     if (recorder->learned && recorder->learned->patterns.count > 0)
         search->prior = find_prior;
-    if (recorder->learned && recorder->learned->favourites.count > 0)
+    if (recorder->learned && recorder->learned->favourites.count > 0) {
         search->favourite = find_favourite;
+        search->favourites_lead = recorder->learned->favourites.lead;
+    }
 }
 
 void kg_recorder_learned(const struct kg_request *request, struct kg_learned *learned)

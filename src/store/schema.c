@@ -249,13 +249,19 @@ const char *const kg_store_statements[KG_SQL_COUNT] = {
         " problem",
     // By problem, the fastest first.
     [KG_SQL_BEST_OF_CLASS] =
-        "SELECT outcomes.key, choice, min(median) AS seconds, traits.dtype, traits.bucket"
+        "SELECT outcomes.key, choice, min(median) AS seconds, traits.dtype, traits.bucket,"
+        " min(outcomes.id)"
         " FROM outcomes"
         " JOIN candidates ON candidates.id = candidate JOIN traits ON traits.key = outcomes.key"
         " JOIN full_keys ON full_keys.id = outcomes.key"
         " WHERE kind = 'measured' AND median > 0 AND class = ?1 AND isa = ?2"
         " AND (?3 = '' OR op <> ?3)"
         " GROUP BY outcomes.key, choice ORDER BY outcomes.key, seconds, choice",
+    // With something measured.
+    [KG_SQL_CLASSES] = "SELECT DISTINCT class, isa FROM traits"
+                       " JOIN full_keys ON full_keys.id = traits.key"
+                       " WHERE traits.key IN (SELECT key FROM outcomes WHERE kind = 'measured')"
+                       " ORDER BY isa, class",
 
     [KG_SQL_ADD_FOREIGN] =
         "INSERT INTO foreign_outcomes(key, hash, proof, file, reference, date, kind, reason, cases,"

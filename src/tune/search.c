@@ -39,7 +39,8 @@ static int list_rivals(const struct kg_group_search *state, struct kg_choice *ri
 static bool is_among(const struct kg_choice *choice, const struct kg_choice *seeds, int count)
 {
     for (int i = 0; i < count; i++)
-        if (seeds[i].count == 1 && seeds[i].matches[0] == choice->matches[0] &&
+        if (seeds[i].count == 1 && choice->count == 1 &&
+            seeds[i].matches[0] == choice->matches[0] &&
             memcmp(&seeds[i].configs[0], &choice->configs[0], sizeof choice->configs[0]) == 0)
             return true;
     return false;
@@ -70,18 +71,32 @@ bool kg_search_favourite(const struct kg_search *search, const struct kg_choice 
     return found;
 }
 
-// Tries what patterns make of the guess, the guess, the favourite, then other groupings, then
-// hints. A hint that does not fit this problem is not an error.
+// What patterns make of the guess, the guess, and the favourite behind or, if favourites lead,
+// before them.
+static int list_starts(const struct kg_search *search, const struct kg_choice *guess,
+                       struct kg_choice *seeds)
+{
+    int count = 0;
+    if (search->favourites_lead)
+        count += kg_search_favourite(search, guess, NULL, 0, &seeds[count]);
+    if (search->prior && kg_search_estimate(search, &seeds[count]))
+        count += !is_among(&seeds[count], seeds, count);
+    if (!is_among(guess, seeds, count))
+        seeds[count++] = *guess;
+    if (!search->favourites_lead)
+        count += kg_search_favourite(search, guess, seeds, count, &seeds[count]);
+    return count;
+}
+
+// Tries those, then other groupings, then hints. A hint that does not fit this problem is not an
+// error.
 static void try_seeds(struct kg_group_search *state)
 {
     const struct kg_search *search = state->search;
     struct kg_choice *seeds = calloc(MAX_HINTS + KG_GROUPING_COUNT + 3, sizeof *seeds);
     if (!seeds)
         return; // a later step reports it
-    int count = 0, max = MAX_HINTS;
-    count += search->prior && kg_search_estimate(search, &seeds[count]);
-    seeds[count++] = state->current;
-    count += kg_search_favourite(search, &state->current, seeds, count, &seeds[count]);
+    int count = list_starts(search, &state->current, seeds), max = MAX_HINTS;
     count += list_rivals(state, seeds + count);
     for (int i = 0; i < search->hint_count && max-- > 0; i++)
         count += kg_choice_read(search->problem, &search->device->facts, search->target,

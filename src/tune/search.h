@@ -77,6 +77,7 @@ struct kg_search {
     // Configs of this family that were good for other problems of the class, the best at rank 0;
     // NULL where there are no more. The function itself may be NULL: nothing is known.
     const char *(*favourite)(void *user, const char *family, int rank);
+    bool favourites_lead; // the best of them is tried before the guess, else behind it
     void (*progress)(void *user, int done, int total, const char *what);
 };
 

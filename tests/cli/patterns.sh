@@ -1,8 +1,10 @@
 # `kernelgen patterns`: importing the lessons of four problems, what is shown of them, and exporting them again.
 sample=$ROOT/tests/data/lessons.jsonl
 kernelgen patterns
+kernelgen patterns favourites
 kernelgen patterns import "$sample"
 kernelgen patterns
+kernelgen patterns favourites --json
 kernelgen patterns import "$sample"
 kernelgen patterns export out.jsonl
 cmp out.jsonl "$sample" && echo same
@@ -14,7 +16,7 @@ best = min(patterns, key=lambda p: p["time_ratio"])
 print({key: best[key] for key in ("subject", "family", "parameter", "value", "wins", "problems", "state")})'
 
 for words in 'import' 'import missing.jsonl' 'forget' 'export --json' 'list file' 'import cut.jsonl' 'import changed.jsonl' \
-    'import wisdom.jsonl' 'export out.jsonl more'; do
+    'import wisdom.jsonl' 'export out.jsonl more' 'favourites file'; do
     head -n 5 "$sample" >cut.jsonl
     sed '3s/"tried": [0-9]*/"tried": 999/' "$sample" >changed.jsonl
     echo '{"format": "kernelgen wisdom", "version": 2, "lines": 0}' >wisdom.jsonl
