@@ -83,10 +83,12 @@ static void list_ahead(const struct kg_evaluator *evaluator, const struct kg_ahe
     if (!choices)
         return; // each is then compiled when it is needed
     kg_recorder_learned(&evaluator->request, &learned);
-    if (learned.patterns.count > 0) {
-        search.prior = kg_recorder_prior;
-        search.user = &learned;
-    }
+    if (searches)
+        kg_recorder_favourites(&evaluator->request, &learned);
+    search.user = &learned;
+    search.prior = learned.patterns.count > 0 ? kg_recorder_prior : NULL;
+    search.favourite = learned.favourites.count > 0 ? kg_recorder_favourite : NULL;
+    search.favourites_lead = learned.favourites.lead;
     int foreseen = kg_search_foresee(&search, choices);
     kg_recorder_forget(&learned);
     if (!searches || is_known(evaluator, ahead->key, &choices[0]))

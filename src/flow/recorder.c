@@ -61,7 +61,7 @@ static double find_prior(void *user, const char *family, const char *parameter, 
 static const char *find_favourite(void *user, const char *family, int rank)
 {
     const struct kg_recorder *recorder = user;
-    return kg_favourites_find(&recorder->learned->favourites, family, rank);
+    return kg_recorder_favourite(recorder->learned, family, rank);
 }
 
 void kg_recorder_attach(struct kg_recorder *recorder, struct kg_search *search)
@@ -107,6 +107,12 @@ double kg_recorder_prior(void *user, const char *family, const char *parameter, 
     return beyond
                ? kg_patterns_effect(&learned->patterns, &learned->traits, family, parameter, value)
                : kg_patterns_prior(&learned->patterns, &learned->traits, family, parameter, value);
+}
+
+const char *kg_recorder_favourite(void *user, const char *family, int rank)
+{
+    const struct kg_learned *learned = user;
+    return kg_favourites_find(&learned->favourites, family, rank);
 }
 
 enum kg_status kg_recorder_describe(const struct kg_request *request, const struct kg_key *key,

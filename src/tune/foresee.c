@@ -3,6 +3,7 @@
 #include "tune/group_search.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #define MAX_ESTIMATED 4096 // candidates of one group, where nothing is measured
 
@@ -62,8 +63,10 @@ int kg_search_foresee(const struct kg_search *search, struct kg_choice choices[K
     kg_choice_guess(search->problem, &search->device->facts, search->target, &choices[0]);
     if (choices[0].count == 0)
         return 0;
-    if (search->prior && kg_search_estimate(search, &choices[1]))
-        count = 2;
+    int starts = kg_search_starts(search, &choices[0], &choices[1]);
+    for (int i = 1; i <= starts; i++)
+        if (memcmp(&choices[i], &choices[0], sizeof choices[0]) != 0)
+            choices[count++] = choices[i];
     int group = find_costliest(&choices[0]);
     const struct kg_match *match = choices[0].matches[group];
     if (kg_candidates_list(match, search->target, KG_MAX_CONFIGS, NULL, NULL, &candidates, NULL) !=

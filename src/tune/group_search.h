@@ -12,8 +12,8 @@
 
 #include <pthread.h>
 
-#define KG_MAX_CONFIGS 65536               // candidates of one group
-#define KG_MAX_BATCH (KG_MAX_FORESEEN - 2) // beside the guess, and what patterns make of it
+#define KG_MAX_CONFIGS 65536                                  // candidates of one group
+#define KG_MAX_BATCH (KG_MAX_FORESEEN - KG_SEARCH_STARTS - 1) // beside where searches start
 
 // The limits of a search for one group with n valid configs: all of them if n <= all, else
 // max(least, share * n), but at most `max`. Candidates that run the same code as another one do not

@@ -71,20 +71,18 @@ bool kg_search_favourite(const struct kg_search *search, const struct kg_choice 
     return found;
 }
 
-// What patterns make of the guess, the guess, and the favourite behind or, if favourites lead,
-// before them.
-static int list_starts(const struct kg_search *search, const struct kg_choice *guess,
-                       struct kg_choice *seeds)
+int kg_search_starts(const struct kg_search *search, const struct kg_choice *guess,
+                     struct kg_choice *starts)
 {
     int count = 0;
     if (search->favourites_lead)
-        count += kg_search_favourite(search, guess, NULL, 0, &seeds[count]);
-    if (search->prior && kg_search_estimate(search, &seeds[count]))
-        count += !is_among(&seeds[count], seeds, count);
-    if (!is_among(guess, seeds, count))
-        seeds[count++] = *guess;
+        count += kg_search_favourite(search, guess, NULL, 0, &starts[count]);
+    if (search->prior && kg_search_estimate(search, &starts[count]))
+        count += !is_among(&starts[count], starts, count);
+    if (!is_among(guess, starts, count))
+        starts[count++] = *guess;
     if (!search->favourites_lead)
-        count += kg_search_favourite(search, guess, seeds, count, &seeds[count]);
+        count += kg_search_favourite(search, guess, starts, count, &starts[count]);
     return count;
 }
 
@@ -93,10 +91,11 @@ static int list_starts(const struct kg_search *search, const struct kg_choice *g
 static void try_seeds(struct kg_group_search *state)
 {
     const struct kg_search *search = state->search;
-    struct kg_choice *seeds = calloc(MAX_HINTS + KG_GROUPING_COUNT + 3, sizeof *seeds);
+    struct kg_choice *seeds =
+        calloc(MAX_HINTS + KG_GROUPING_COUNT + KG_SEARCH_STARTS, sizeof *seeds);
     if (!seeds)
         return; // a later step reports it
-    int count = list_starts(search, &state->current, seeds), max = MAX_HINTS;
+    int count = kg_search_starts(search, &state->current, seeds), max = MAX_HINTS;
     count += list_rivals(state, seeds + count);
     for (int i = 0; i < search->hint_count && max-- > 0; i++)
         count += kg_choice_read(search->problem, &search->device->facts, search->target,

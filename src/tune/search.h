@@ -105,14 +105,20 @@ struct kg_prospect {
 };
 void kg_search_prospect(const struct kg_search *search, struct kg_prospect *prospect);
 
-// What a search without records of the problem tries first, beginning with the guess, then what
-// patterns make of it, so that callers can compile it ahead. Returns the number of choices.
-#define KG_MAX_FORESEEN 18
+// What a search without records of the problem tries first, beginning with the guess, so that
+// callers can compile it ahead. Returns the number of choices.
+#define KG_MAX_FORESEEN 20
 int kg_search_foresee(const struct kg_search *search, struct kg_choice choices[KG_MAX_FORESEEN]);
 
 // The choice without measurements: the rule's guess, corrected by `prior` where that knows more.
 // Returns whether it was corrected.
 bool kg_search_estimate(const struct kg_search *search, struct kg_choice *choice);
+
+// Where a search starts: what patterns make of the guess, the guess, and the favourite behind them
+// or, if favourites lead, before them. Each once; returns the number of choices.
+#define KG_SEARCH_STARTS 3
+int kg_search_starts(const struct kg_search *search, const struct kg_choice *guess,
+                     struct kg_choice *starts);
 
 // The guess, which has one kernel, with the first config of those that were good for other problems
 // which fits and is none of `seeds`. Returns false if there is none.

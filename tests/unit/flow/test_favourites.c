@@ -2,6 +2,7 @@
 // or, where it led for others, before it; without such records it begins otherwise.
 
 #include "flow/planner.h"
+#include "flow/recorder.h"
 #include "store/lessons.h"
 #include "support/sample_problem.h"
 #include "support/sample_records.h"
@@ -128,4 +129,51 @@ static void records_of_other_problems_lead_a_search(void)
     }
 }
 
-TEST_MAIN(records_of_other_problems_lead_a_search)
+static bool is(const struct kg_choice *choice, const struct kg_choice *other)
+{
+    struct kg_text text = {0}, wanted = {0};
+    kg_choice_print(choice, &text);
+    kg_choice_print(other, &wanted);
+    bool same = strcmp(kg_text_string(&text), kg_text_string(&wanted)) == 0;
+    kg_text_free(&text);
+    kg_text_free(&wanted);
+    return same;
+}
+
+// Where a search starts, and what is compiled ahead, whose first is the rule's choice.
+static void favourites_are_foreseen(void)
+{
+    for (int known = 1; known <= 2; known++) {
+        begin();
+        struct kg_choice other = remote();
+        for (int i = 0; i < known; i++) {
+            record(i ? "another" : "and one more", &rule, 2e-5);
+            record(i ? "another" : "and one more", &other, 1e-5);
+        }
+        const struct kg_request request = {.session = &session,
+                                           .problem = here.problem,
+                                           .device = device,
+                                           .rigor = KG_RIGOR_MEASURE};
+        struct kg_learned learned;
+        kg_recorder_learned(&request, &learned);
+        kg_recorder_favourites(&request, &learned);
+        CHECK(learned.favourites.lead == (known == 2));
+        const struct kg_search search = {.device = device,
+                                         .problem = here.problem,
+                                         .target = &kg_target_host,
+                                         .rigor = KG_RIGOR_MEASURE,
+                                         .user = &learned,
+                                         .favourite = kg_recorder_favourite,
+                                         .favourites_lead = learned.favourites.lead};
+        struct kg_choice *starts = calloc(KG_MAX_FORESEEN, sizeof *starts);
+        CHECK(kg_search_starts(&search, &rule, starts) == 2);
+        CHECK(is(&starts[known == 2], &rule) && is(&starts[known == 1], &other));
+        CHECK(kg_search_foresee(&search, starts) > 2);
+        CHECK(is(&starts[0], &rule) && is(&starts[1], &other) && !is(&starts[2], &other));
+        free(starts);
+        kg_recorder_forget(&learned);
+        end();
+    }
+}
+
+TEST_MAIN(records_of_other_problems_lead_a_search, favourites_are_foreseen)
