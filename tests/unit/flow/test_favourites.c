@@ -140,15 +140,16 @@ static bool is(const struct kg_choice *choice, const struct kg_choice *other)
     return same;
 }
 
-// Where a search starts, and what is compiled ahead, whose first is the rule's choice.
+// Where a search starts, and what is compiled ahead, whose first is the rule's choice: after one
+// problem, after two, and after two for which the rule's choice was the favourite.
 static void favourites_are_foreseen(void)
 {
-    for (int known = 1; known <= 2; known++) {
+    for (int known = 1; known <= 3; known++) {
         begin();
         struct kg_choice other = remote();
-        for (int i = 0; i < known; i++) {
-            record(i ? "another" : "and one more", &rule, 2e-5);
-            record(i ? "another" : "and one more", &other, 1e-5);
+        for (int i = 0; i < known && i < 2; i++) {
+            record(i ? "another" : "and one more", known < 3 ? &rule : &other, 2e-5);
+            record(i ? "another" : "and one more", known < 3 ? &other : &rule, 1e-5);
         }
         const struct kg_request request = {.session = &session,
                                            .problem = here.problem,
@@ -157,7 +158,7 @@ static void favourites_are_foreseen(void)
         struct kg_learned learned;
         kg_recorder_learned(&request, &learned);
         kg_recorder_favourites(&request, &learned);
-        CHECK(learned.favourites.lead == (known == 2));
+        CHECK(learned.favourites.lead == (known > 1));
         const struct kg_search search = {.device = device,
                                          .problem = here.problem,
                                          .target = &kg_target_host,
@@ -166,10 +167,11 @@ static void favourites_are_foreseen(void)
                                          .favourite = kg_recorder_favourite,
                                          .favourites_lead = learned.favourites.lead};
         struct kg_choice *starts = calloc(KG_MAX_FORESEEN, sizeof *starts);
-        CHECK(kg_search_starts(&search, &rule, starts) == 2);
-        CHECK(is(&starts[known == 2], &rule) && is(&starts[known == 1], &other));
+        CHECK(kg_search_starts(&search, &rule, starts) == (known < 3 ? 2 : 1));
+        CHECK(is(&starts[known == 2], &rule) && is(&starts[known == 1], &other) == (known < 3));
         CHECK(kg_search_foresee(&search, starts) > 2);
-        CHECK(is(&starts[0], &rule) && is(&starts[1], &other) && !is(&starts[2], &other));
+        CHECK(is(&starts[0], &rule) && is(&starts[1], &other) == (known < 3));
+        CHECK(!is(&starts[2], &other));
         free(starts);
         kg_recorder_forget(&learned);
         end();

@@ -229,8 +229,7 @@ static void each_config(struct kg_cuda_contract_plan *plan, take_plan *take, voi
     plan->config.swap = !kg_cuda_scaled_weights(plan);
     for (int rows = 1; rows <= MAX_ROWS; rows *= 2)
         for (int strips = 1; strips <= MAX_STRIPS; strips++)
-            for (int columns = PANEL_COLUMNS * strips; columns <= MAX_COLUMNS;
-                 columns += PANEL_COLUMNS * strips)
+            for (int columns = PANEL_COLUMNS * strips; columns <= MAX_COLUMNS; columns *= 2)
                 for (int stages = 3; stages <= MAX_STAGES; stages += stages < 4 ? 1 : 2)
                     for (int warps = 1; warps <= KG_SCALED_WARPS; warps *= 2)
                         for (int splits = 1; splits <= MAX_SPLIT_K;
@@ -310,34 +309,33 @@ static void grids(const struct kg_cuda_contract_plan *plan, struct kg_grids *gri
     kg_cuda_contract_launch(plan, grid, whole, 3, grids);
 }
 
-static const struct kg_cuda_contract_form form =
-    {
-        .defaults = KG_CONTRACT_DEFAULTS(STEP, PANEL_STEPS),
-        .parameters =
-            {
-                {"tile_m", KG_CONTRACT_CHOICES(tile_m, 8, 1, 2, 4, 16, 32)},
-                {"tile_n", KG_CONTRACT_CHOICES(tile_n, 16, 32, 48, 64, 80, 96, 112, 128, 144, 160,
-                                               176, 192, 208, 224, 240, 256)},
-                {"strips", KG_CONTRACT_CHOICES(words, 1, 2, 3, 4, 5, 6, 7, 8)},
-                {"warps", KG_CONTRACT_CHOICES(warps, 8, 1, 2, 3, 4, 5, 6, 7, 16)},
-                {"stages", KG_CONTRACT_CHOICES(stages, 4, 2, 3, 6, 8)},
-                {KG_CONTRACT_SPLIT_K},
-                {"swap", KG_CONTRACT_CHOICES(swap, 0, 1)},
-                {KG_CONTRACT_MAXNREG},
-            },
-        .skeletons = {"cuda/lanes.cuh", "cuda/tensor_map.cuh", "cuda/tensor.cuh", "cuda/wgmma.cuh",
-                      "cuda/contract_mma_tile.cuh", "cuda/contract_row8.cuh",
-                      "cuda/scaled_number.cuh", "cuda/scaled_bytes.cuh", "cuda/scaled_rounded.cuh",
-                      "cuda/contract_scaled.cuh", "cuda/contract_packed.cuh"},
-        .takes = takes,
-        .guess = guess,
-        .valid = valid,
-        .list = list,
-        .cost_terms = cost_terms,
-        .seconds = seconds,
-        .emit = emit,
-        .grids = grids,
-        .rate = kg_cuda_scaled_rate,
+static const struct kg_cuda_contract_form form = {
+    .defaults = KG_CONTRACT_DEFAULTS(STEP, PANEL_STEPS),
+    .parameters =
+        {
+            {"tile_m", KG_CONTRACT_CHOICES(tile_m, 8, 1, 2, 4, 16, 32)},
+            {"tile_n",
+             KG_CONTRACT_CHOICES(tile_n, 16, 32, 48, 64, 80, 96, 112, 128, 160, 192, 224, 256)},
+            {"strips", KG_CONTRACT_CHOICES(words, 1, 2, 3, 4, 5, 6, 7, 8)},
+            {"warps", KG_CONTRACT_CHOICES(warps, 8, 1, 2, 4, 16)},
+            {"stages", KG_CONTRACT_CHOICES(stages, 4, 2, 3, 6, 8)},
+            {KG_CONTRACT_SPLIT_K},
+            {"swap", KG_CONTRACT_CHOICES(swap, 0, 1)},
+            {KG_CONTRACT_MAXNREG},
+        },
+    .skeletons = {"cuda/lanes.cuh", "cuda/tensor_map.cuh", "cuda/tensor.cuh", "cuda/wgmma.cuh",
+                  "cuda/contract_mma_tile.cuh", "cuda/contract_row8.cuh", "cuda/scaled_number.cuh",
+                  "cuda/scaled_bytes.cuh", "cuda/scaled_rounded.cuh", "cuda/contract_scaled.cuh",
+                  "cuda/contract_packed.cuh"},
+    .takes = takes,
+    .guess = guess,
+    .valid = valid,
+    .list = list,
+    .cost_terms = cost_terms,
+    .seconds = seconds,
+    .emit = emit,
+    .grids = grids,
+    .rate = kg_cuda_scaled_rate,
 };
 
 KG_CONTRACT_FAMILY(kg_cuda_contract_packed, form, "contract/packed",
