@@ -178,8 +178,11 @@ def main():
     parser.add_argument("--device", default="host")
     parser.add_argument("--anywhere", type=int, default=0)
     options = parser.parse_args()
-    chooser = pathlib.Path(options.program).resolve().parent / "bench" / "bench_choices"
-    walker = pathlib.Path(options.program).resolve().parent / "bench" / "bench_order"
+    beside = pathlib.Path(options.program).resolve().parent / "bench"
+    chooser, walker = beside / "bench_choices", beside / "bench_order"
+    for tool in [walker] + [chooser] * (options.anywhere > 0):  # before minutes are spent on measuring
+        if not tool.exists():
+            sys.exit(f"ablation.py: {tool} is not there: build the target {tool.name}")
     with tempfile.TemporaryDirectory() as folder:
         home = options.home or folder
         cases = (shipped_cases(options.program, walker, options.ops, options.each) if options.each
