@@ -184,7 +184,8 @@ static void enter(struct contest *contest, const struct kg_favourites *favourite
         const struct kg_favourite *one = find(favourites, JUDGED, ballot->choice, length, config);
         if (one) {
             start.favourite = (int)(one - favourites->list);
-            contest->seconds[start.favourite] = ballot->seconds;
+            double *seconds = &contest->seconds[start.favourite];
+            *seconds = *seconds > 0 ? *seconds : ballot->seconds; // it may have several groupings
         }
         snprintf(start.family, sizeof start.family, "%.*s", (int)length, ballot->choice);
         contest->near += share_of(ballot->seconds, contest->best) > 0;
@@ -216,12 +217,12 @@ static int favourite_of_others(const struct contest *contest,
 // if it was slower.
 static int judge(const struct contest *contest, const struct kg_favourites *favourites)
 {
-    const struct start *start = contest->starts;
-    int leader = favourite_of_others(contest, favourites, start->family);
+    const struct start *starts = contest->starts;
+    int leader = favourite_of_others(contest, favourites, starts[0].family);
     if (leader < 0)
         return 0;
     double seconds = contest->seconds[leader];
-    double other = start[start->favourite == leader].seconds;
+    double other = starts[starts[0].favourite == leader ? 1 : 0].seconds; // 0: nothing came next
     return (seconds < other) - (seconds > other && other > 0);
 }
 
