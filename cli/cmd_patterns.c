@@ -5,22 +5,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-static enum cli_exit list(struct cli *cli, const char *path)
+typedef enum kg_status list_records(struct kg_context *context, bool json, char **text);
+
+static enum cli_exit print_list(struct cli *cli, list_records *list, const char *action,
+                                const char *path)
 {
     char *text;
     if (path)
-        return cli_bad_usage("patterns list takes no file");
-    enum kg_status status = kg_patterns_list(cli->context, cli->options.json, &text);
+        return cli_bad_usage("patterns %s takes no file", action);
+    enum kg_status status = list(cli->context, cli->options.json, &text);
     return cli_print(cli, status, text);
+}
+
+static enum cli_exit list(struct cli *cli, const char *path)
+{
+    return print_list(cli, kg_patterns_list, "list", path);
 }
 
 static enum cli_exit favourites(struct cli *cli, const char *path)
 {
-    char *text;
-    if (path)
-        return cli_bad_usage("patterns favourites takes no file");
-    enum kg_status status = kg_favourites_list(cli->context, cli->options.json, &text);
-    return cli_print(cli, status, text);
+    return print_list(cli, kg_favourites_list, "favourites", path);
 }
 
 static enum cli_exit export_to(struct cli *cli, const char *path)

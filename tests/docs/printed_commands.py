@@ -47,7 +47,7 @@ VARYING = [
     # Rows of a contest: times decide their order, and who wins.
     (r"^ +\d+  \S+ +[\d.]+ (ns|us|ms|s) .*|^winner .*", LEFT_OUT),
     # Where the first version is at the limit, no others are tried.
-    (r"^search .*|^rounds .*|^candidates, .*|^ +[\d.]+ (ns|us|ms|s)  \S.*|^ {12}\w+: .*", LEFT_OUT),
+    (r"^search .*|^rounds +\d+, until the goal is met$|^candidates, .*|^ +[\d.]+ (ns|us|ms|s)  \S.*|^ {12}\w+: .*", LEFT_OUT),
     (r"\b\d+ cases, \d+ elements, worst error (inf|[\d.]+)", "N cases, N elements, worst error N"),
     (r"\bseed \d{10,}", "seed N"),
     (r"\b[\d.]+ (ns|us|ms|s)\b", "TIME"),

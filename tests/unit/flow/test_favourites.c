@@ -101,12 +101,26 @@ static void record(const char *op, const struct kg_choice *choice, double second
     kg_text_free(&text);
 }
 
-static bool was(int at, const struct kg_choice *choice)
+static bool reads(const struct kg_choice *choice, const char *wanted)
 {
     struct kg_text text = {0};
     kg_choice_print(choice, &text);
-    bool same = strcmp(kg_text_string(&seen[at]), kg_text_string(&text)) == 0;
+    bool same = strcmp(kg_text_string(&text), wanted) == 0;
     kg_text_free(&text);
+    return same;
+}
+
+static bool was(int at, const struct kg_choice *choice)
+{
+    return reads(choice, kg_text_string(&seen[at]));
+}
+
+static bool is(const struct kg_choice *choice, const struct kg_choice *other)
+{
+    struct kg_text wanted = {0};
+    kg_choice_print(other, &wanted);
+    bool same = reads(choice, kg_text_string(&wanted));
+    kg_text_free(&wanted);
     return same;
 }
 
@@ -127,17 +141,6 @@ static void records_of_other_problems_lead_a_search(void)
         CHECK(was(1, &rule) == (known == 2));
         end();
     }
-}
-
-static bool is(const struct kg_choice *choice, const struct kg_choice *other)
-{
-    struct kg_text text = {0}, wanted = {0};
-    kg_choice_print(choice, &text);
-    kg_choice_print(other, &wanted);
-    bool same = strcmp(kg_text_string(&text), kg_text_string(&wanted)) == 0;
-    kg_text_free(&text);
-    kg_text_free(&wanted);
-    return same;
 }
 
 // Where a search starts, and what is compiled ahead, whose first is the rule's choice: after one

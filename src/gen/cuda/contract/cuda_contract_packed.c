@@ -326,7 +326,7 @@ static const struct kg_cuda_contract_form form = {
     .skeletons = {"cuda/lanes.cuh", "cuda/tensor_map.cuh", "cuda/tensor.cuh", "cuda/wgmma.cuh",
                   "cuda/contract_mma_tile.cuh", "cuda/contract_row8.cuh", "cuda/scaled_number.cuh",
                   "cuda/scaled_bytes.cuh", "cuda/scaled_rounded.cuh", "cuda/contract_scaled.cuh",
-                  "cuda/contract_packed.cuh"},
+                  "cuda/contract_packed_feed.cuh", "cuda/contract_packed.cuh"},
     .takes = takes,
     .guess = guess,
     .valid = valid,
