@@ -118,14 +118,19 @@ KG_INLINE void kg_wgmma_fold(const Job &job, const char *scratch, bool has_parti
 
 // All of it is constant. Sizes are in 16-bit elements.
 template <int ROWS_, int COLUMNS_, int DEPTH_, int STAGES_, int CLUSTER_M_, int CLUSTER_N_,
-          bool PINGPONG_, int SPLIT_, bool SWAP_, bool LEFT_K_MAJOR_, bool RIGHT_K_MAJOR_,
-          int ORDER_, int MIN_STREAMED_, int MAX_STREAMED_, class INSTRUCTION_>
+          bool PINGPONG_, int SPLIT_, bool SWAP_, int OVERLAP_, bool LEFT_K_MAJOR_,
+          bool RIGHT_K_MAJOR_, int ORDER_, int MIN_STREAMED_, int MAX_STREAMED_, class INSTRUCTION_>
 struct kg_wgmma_block {
     using INSTRUCTION = INSTRUCTION_;
     static constexpr int ROWS = ROWS_, COLUMNS = COLUMNS_, DEPTH = DEPTH_, STAGES = STAGES_;
     static constexpr int SPLIT = SPLIT_ > 0 ? SPLIT_ : 1, ORDER = ORDER_;
     static constexpr bool STREAM_K = SPLIT_ == 0; // see contract_stream_k.cuh
     static constexpr bool PINGPONG = PINGPONG_, SWAP = SWAP_;
+    // A tile shares this many columns with the next one, so that each sector of memory is within
+    // some tile, wherever lines begin: kg_wgmma_store_lines.
+    static constexpr int OVERLAP = OVERLAP_, STEP = COLUMNS - OVERLAP;
+    static constexpr bool BY_SECTOR = OVERLAP > 0;
+    static_assert(!BY_SECTOR || (!SWAP && SPLIT == 1 && STEP >= OVERLAP), "lines along columns");
     static constexpr int MIN_STREAMED = MIN_STREAMED_, MAX_STREAMED = MAX_STREAMED_; // bytes
     // The blocks of a cluster load operands for each other by multicast: blocks with the same rows
     // share the left operand, blocks with the same columns the right one. PEERS counts the blocks
@@ -154,8 +159,12 @@ struct kg_wgmma_block {
                                                              : 8;
     static constexpr int CHUNKS = M_TILES * (COLUMNS / CHUNK_COLUMNS);
     static constexpr int LINE_BYTES = SWAP ? 128 : CHUNK_COLUMNS * 2; // contiguous in memory
-    static constexpr int BUFFERS = CHUNKS > 1 ? 2 : 1;
-    static constexpr int BUFFER_BYTES = (64 * CHUNK_COLUMNS * 2 + 1023) / 1024 * 1024;
+    // By sector, one buffer takes 64 whole lines of the tile, which are padded against bank
+    // conflicts.
+    static constexpr int LINE_PITCH = COLUMNS * 2 + 16;
+    static constexpr int BUFFERS = CHUNKS > 1 && !BY_SECTOR ? 2 : 1;
+    static constexpr int BUFFER_BYTES =
+        BY_SECTOR ? 64 * LINE_PITCH : (64 * CHUNK_COLUMNS * 2 + 1023) / 1024 * 1024;
     static constexpr int OUT_BYTES = CONSUMERS * BUFFERS * BUFFER_BYTES;
 
     // Up to 8 K slices are the blocks of a cluster, which adds their partial sums in the shared
@@ -183,9 +192,10 @@ struct kg_wgmma_tiles {
     KG_METHOD kg_wgmma_tiles(int64_t m, int64_t n, int64_t k, int64_t batches_)
     {
         constexpr int row_unit = Block::ROWS * Block::CLUSTER_M;
-        constexpr int column_unit = Block::COLUMNS * Block::CLUSTER_N;
+        constexpr int column_unit = Block::STEP * Block::CLUSTER_N;
+        const int64_t stepped = n > Block::OVERLAP ? n - Block::OVERLAP : 1;
         rows = (int)((m + row_unit - 1) / row_unit);
-        columns = (int)((n + column_unit - 1) / column_unit);
+        columns = (int)((stepped + column_unit - 1) / column_unit);
         batches = (int)batches_;
         tall = (int)m;
         wide = (int)n;
@@ -249,7 +259,11 @@ struct kg_wgmma_item {
         row = Block::ORDER == 0 ? a : b;
         column = Block::ORDER == 0 ? b : a;
         row = (row * Block::CLUSTER_M + rank / Block::CLUSTER_N) * Block::ROWS;
-        column = (column * Block::CLUSTER_N + rank % Block::CLUSTER_N) * Block::COLUMNS;
+        column = (column * Block::CLUSTER_N + rank % Block::CLUSTER_N) * Block::STEP;
+        // What the tile before has is no tile of its own.
+        if (Block::BY_SECTOR && Block::CLUSTER_N > 1 && column > 0 &&
+            column + Block::OVERLAP >= tiles.wide)
+            column = tiles.wide;
     }
 };
 

@@ -201,9 +201,11 @@ KG_INLINE uint32_t kg_wgmma_pair(const Job &job, int batch, int row, int column,
 
 // The position of 16-byte unit `at` of a line in a buffer, swizzled as the TMA store expects it.
 template <class Block>
-KG_INLINE int kg_wgmma_swizzle(int line, int at)
+KG_INLINE int kg_wgmma_unit(int line, int at)
 {
     constexpr int span = Block::LINE_BYTES;
+    if constexpr (Block::BY_SECTOR)
+        return line * Block::LINE_PITCH + at * 16;
     return line * span + (at ^ (line * span / 128 & (span / 16 - 1))) * 16;
 }
 
@@ -242,8 +244,9 @@ KG_INLINE void kg_wgmma_fill(const Job &job, kg_wgmma_epilogue<Block, Job> &epil
         // The line and the 16-byte unit whose address this lane provides.
         const int line =
             Block::SWAP ? c + matrix / 2 * 8 + lane % 8 : warp * 16 + matrix % 2 * 8 + lane % 8;
-        const int at = Block::SWAP ? warp * 2 + matrix % 2 : c / 8 + matrix / 2;
-        char *to = buffer + kg_wgmma_swizzle<Block>(line, at);
+        const int at = Block::SWAP ? warp * 2 + matrix % 2
+                                   : (Block::BY_SECTOR ? from + c : c) / 8 + matrix / 2;
+        char *to = buffer + kg_wgmma_unit<Block>(line, at);
         if (both)
             kg_matrices_store<Block::SWAP>(to, pairs);
         else
@@ -266,7 +269,7 @@ KG_INLINE void kg_wgmma_store_chunk(const Job &job, int batch, int row, int colu
     if (Block::SWAP ? r >= job.rows() : c >= job.columns())
         return;
     const auto element_of = [&](int line) {
-        return ((const out *)(buffer + kg_wgmma_swizzle<Block>(line, at / 8)))[at % 8];
+        return ((const out *)(buffer + kg_wgmma_unit<Block>(line, at / 8)))[at % 8];
     };
     if constexpr (Job::HAS_STRIDES_OUT) {
         out *to = job.out_at(batch, r, c);
@@ -286,8 +289,81 @@ KG_INLINE void kg_wgmma_store_chunk(const Job &job, int batch, int row, int colu
     }
 }
 
-// Stores a tile chunk by chunk through shared memory: by TMA or, where lines are not aligned to 16
-// bytes, element by element.
+// The elements of a line that a tile stores, counted from the tile's first column: whole vectors of
+// 16 bytes from `begin` on, and behind them up to `end`. A sector of memory that is written in part
+// has to be read first, so a tile stores the sectors whole that begin in the columns up to its
+// step.
+template <class Block, class Out>
+struct kg_wgmma_line {
+    int begin, end;
+    KG_METHOD kg_wgmma_line(const Out *first, bool is_first, bool is_last, int left)
+    {
+        constexpr int sector = Block::OVERLAP;
+        const int next = -(int)((uint64_t)first / sizeof(Out)) & (sector - 1);
+        begin = is_first ? next % 8 : next;
+        end = is_last ? left : Block::STEP + next;
+    }
+};
+
+// Stores 16 lines of a tile, those of this warp, from a buffer whose first line is `row`. Only at
+// the ends of the output's lines are elements that are stored one by one.
+template <class Block, class Job>
+KG_INLINE void kg_wgmma_store_lines(const Job &job, int batch, int row, int column,
+                                    const char *buffer)
+{
+    typedef typename Job::out out;
+    typedef kg_wgmma_line<Block, out> line_of;
+    constexpr int units = Block::COLUMNS / 8, lanes = units > 16 ? 32 : units > 8 ? 16 : 8;
+    constexpr int together = 32 / lanes, turns = 2; // lines of a warp, and turns in flight
+    const int first = threadIdx.x % 128 / 32 * 16 + threadIdx.x % 32 / lanes;
+    const int lane = threadIdx.x % lanes, left = (int)job.columns() - column;
+    const int lines = (int)job.rows() - row - first;
+    const bool is_first = column == 0, is_last = left <= Block::COLUMNS;
+    const char *from = buffer + first * Block::LINE_PITCH;
+    const auto place_of = [&](int line) { return job.out_at(batch, row + first + line, column); };
+    out *to = place_of(0);
+    const int64_t next = place_of(together) - to;
+#pragma unroll 1
+    for (int line = 0; line < 16; line += turns * together) {
+        uint4 vectors[turns];
+        out *places[turns];
+        bool whole[turns];
+#pragma unroll
+        for (int i = 0; i < turns; i++) {
+            const int mine = line + i * together;
+            if constexpr (!Job::HAS_STRIDES_OUT)
+                to = place_of(mine);
+            const line_of its(to, is_first, is_last, left);
+            const int at = its.begin + lane * 8, unit = min(at / 8, units - 1);
+            const uint4 *aligned = (const uint4 *)(from + mine * Block::LINE_PITCH) + unit;
+            const uint4 low = aligned[0], high = aligned[1]; // which may be padding
+            const uint32_t words[8] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
+            vectors[i] = kg_shifted(words, its.begin % 8 * (int)sizeof(out));
+            whole[i] = mine < lines && at + 8 <= its.end;
+            places[i] = to + at;
+            to += next;
+        }
+#pragma unroll
+        for (int i = 0; i < turns; i++)
+            if (whole[i])
+                *(uint4 *)places[i] = vectors[i];
+    }
+    if (!is_first && !is_last)
+        return;
+    for (int line = 0; line < 16 && line < lines; line += together) {
+        out *place = place_of(line);
+        const out *elements = (const out *)(from + line * Block::LINE_PITCH);
+        const line_of its(place, is_first, is_last, left);
+        const int tail = max(0, its.begin + (its.end - its.begin) / 8 * 8);
+        if (is_first && lane < its.begin && lane < its.end)
+            place[lane] = elements[lane];
+        if (is_last && lane < 8 && tail + lane < its.end)
+            place[tail + lane] = elements[tail + lane];
+    }
+}
+
+// Stores a tile chunk by chunk through shared memory: by TMA; where lines are not aligned to 16
+// bytes, element by element or, line by line, by sector.
 template <class Block, class Job>
 KG_INLINE void
 kg_wgmma_store_tile(const Job &job, const kg_wgmma_item<Block> &item, int consumer_row,
@@ -307,22 +383,32 @@ kg_wgmma_store_tile(const Job &job, const kg_wgmma_item<Block> &item, int consum
         const int next_start = item.column + (chunk + 1) % across * Block::CHUNK_COLUMNS;
         char *buffer = buffers + turn * Block::BUFFER_BYTES;
         turn = (turn + 1) % Block::BUFFERS;
-        if (warp % 4 == 0 && kg_is_elected())
-            kg_tiles_stored<Block::BUFFERS - 1>();
-        kg_tiles_meet<128>(barrier);
+        if constexpr (!Block::BY_SECTOR) {
+            if (warp % 4 == 0 && kg_is_elected())
+                kg_tiles_stored<Block::BUFFERS - 1>();
+            kg_tiles_meet<128>(barrier);
+        }
         if (epilogue.whole)
             kg_wgmma_fill<Block, true>(job, epilogue, item.batch, row, column, m_tile, start,
                                        next_top, next_start, from, buffer);
         else if constexpr (Job::USES_POSITION || Job::PER_ELEMENT)
             kg_wgmma_fill<Block, false>(job, epilogue, item.batch, row, column, m_tile, start,
                                         next_top, next_start, from, buffer);
-        kg_tiles_written();
-        kg_tiles_meet<128>(barrier);
-        if (by_tma && warp % 4 == 0 && kg_is_elected())
-            kg_tiles_store(out, buffer, Block::SWAP ? row : column, Block::SWAP ? column : row,
-                           item.batch);
-        if (!by_tma)
-            kg_wgmma_store_chunk<Block>(job, item.batch, row, column, buffer, thread);
+        if constexpr (Block::BY_SECTOR) {
+            if ((chunk + 1) % across == 0) { // each warp has its lines whole
+                __syncwarp();
+                kg_wgmma_store_lines<Block>(job, item.batch, row, item.column, buffer);
+                __syncwarp();
+            }
+        } else {
+            kg_tiles_written();
+            kg_tiles_meet<128>(barrier);
+            if (by_tma && warp % 4 == 0 && kg_is_elected())
+                kg_tiles_store(out, buffer, Block::SWAP ? row : column, Block::SWAP ? column : row,
+                               item.batch);
+            if (!by_tma)
+                kg_wgmma_store_chunk<Block>(job, item.batch, row, column, buffer, thread);
+        }
     }
 }
 

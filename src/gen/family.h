@@ -20,7 +20,7 @@
 #include "base/text.h"
 #include "device/device.h"
 
-#define KG_MAX_PARAMETERS 12
+#define KG_MAX_PARAMETERS 14
 #define KG_MAX_CHOICES 24
 
 struct kg_parameter {

@@ -78,10 +78,16 @@ int64_t kg_cuda_contract_n_after_swap(const struct kg_cuda_contract_plan *plan)
     return plan->config.swap ? plan->m : plan->n;
 }
 
+int64_t kg_cuda_contract_tiles_across(const struct kg_cuda_contract_plan *plan)
+{
+    int64_t wide = kg_cuda_contract_n_after_swap(plan), overlap = plan->config.overlap;
+    return wide <= overlap ? wide > 0 : kg_ceil_div(wide - overlap, plan->config.tile_n - overlap);
+}
+
 int64_t kg_cuda_contract_tiles(const struct kg_cuda_contract_plan *plan)
 {
     return plan->batches * kg_ceil_div(kg_cuda_contract_m_after_swap(plan), plan->config.tile_m) *
-           kg_ceil_div(kg_cuda_contract_n_after_swap(plan), plan->config.tile_n);
+           kg_cuda_contract_tiles_across(plan);
 }
 
 // ---- Match, space and validity ----
@@ -143,8 +149,9 @@ void kg_cuda_contract_space(const struct kg_match *match, struct kg_space *space
     const struct kg_cuda_contract_parameter *parameters = plan->form->parameters;
     *space = (struct kg_space){0};
     for (int i = 0; parameters[i].name; i++)
-        kg_space_add(space, parameters[i].name, change_of(parameters[i].field), parameters[i].count,
-                     parameters[i].choices);
+        (parameters[i].optional ? kg_space_add_optional : kg_space_add)(
+            space, parameters[i].name, change_of(parameters[i].field), parameters[i].count,
+            parameters[i].choices);
 }
 
 bool kg_cuda_contract_check(const struct kg_cuda_contract_plan *plan, struct kg_text *reason)

@@ -28,6 +28,7 @@ struct kg_cuda_contract_config {
     int pingpong;  // 1: two consumers work on a tile each, in turns
     int split_k;   // K slices of a tile; 0: stream-K
     int swap;      // 1: the kernel computes the transposed product
+    int overlap;   // columns that a tile shares with the next one
     int buffered;  // 1: a tile is stored from shared memory while the next one is computed
     int raster;    // order of tiles. 0: along M first, 1: along N first
     int words;     // 32-bit words of an operand that a thread loads at once
@@ -85,6 +86,7 @@ struct kg_cuda_contract_parameter {
     size_t field; // offset in struct kg_cuda_contract_config
     int count;
     int64_t choices[KG_MAX_CHOICES];
+    bool optional; // in texts: the first choice where it is not given
 };
 
 // The field and the values of a parameter.
@@ -282,7 +284,8 @@ const struct kg_tensor *kg_cuda_contract_output(const struct kg_cuda_contract_pl
 
 // ---- Tiles, after a swap ----
 
-int64_t kg_cuda_contract_tiles(const struct kg_cuda_contract_plan *plan);     // of all batches
+int64_t kg_cuda_contract_tiles(const struct kg_cuda_contract_plan *plan);        // of all batches
+int64_t kg_cuda_contract_tiles_across(const struct kg_cuda_contract_plan *plan); // along tile_n
 bool kg_cuda_contract_is_clustered(const struct kg_cuda_contract_plan *plan); // loads by multicast
 int64_t kg_cuda_contract_m_after_swap(const struct kg_cuda_contract_plan *plan);
 int64_t kg_cuda_contract_n_after_swap(const struct kg_cuda_contract_plan *plan);

@@ -60,7 +60,7 @@ static int64_t tiles_of(const struct kg_cuda_contract_plan *plan)
     int64_t down = plan->config.cluster_m, across = plan->config.cluster_n;
     return plan->batches *
            kg_ceil_div(kg_cuda_contract_m_after_swap(plan), plan->config.tile_m * down) * down *
-           kg_ceil_div(kg_cuda_contract_n_after_swap(plan), plan->config.tile_n * across) * across;
+           kg_ceil_div(kg_cuda_contract_tiles_across(plan), across) * across;
 }
 
 // The time to fill one stage: the longest of receiving all of it, of issuing the block's own loads,

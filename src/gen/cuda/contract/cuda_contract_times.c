@@ -8,10 +8,10 @@
 
 // Of mma and of lines of odd length: the races behind ..._of_best have neither.
 #define OF_BOTH                                                                                    \
-    .unaligned_store = 3.32, .element_store = 0.144e-9, .mma_share = 0.377,                        \
-    .mma_fragments = 131e9, .mma_unaligned = 2.89, .mma_narrow = 7.16, .mma_registers = 14.4,      \
-    .mma_copy = 0.0365e-6, .mma_vector = 0.517e-6, .mma_store = 80.2e-12,                          \
-    .mma_unaligned_store = 9.92
+    .unaligned_store = 3.32, .element_store = 0.144e-9, .sector_store = 1.3,                       \
+    .sector_element_store = 0.06e-9, .mma_share = 0.377, .mma_fragments = 131e9,                   \
+    .mma_unaligned = 2.89, .mma_narrow = 7.16, .mma_registers = 14.4, .mma_copy = 0.0365e-6,       \
+    .mma_vector = 0.517e-6, .mma_store = 80.2e-12, .mma_unaligned_store = 9.92
 
 const struct kg_cuda_contract_times kg_cuda_contract_times_of_all = {
     .launch = 5.52e-6,

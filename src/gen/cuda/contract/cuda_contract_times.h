@@ -42,6 +42,8 @@ struct kg_cuda_contract_times {
     double stream_k_tile;    // to write and read 128 x 128 partial accumulators
     double unaligned_store;  // factor on storing elements one by one, where TMA cannot; and of an
     double element_store;    // SM, what each of them takes if no other tile is multiplied meanwhile
+    double sector_store;     // the same for lines that are stored by sector
+    double sector_element_store;
 
     // Of mma.sync only.
     double mma_share;           // of the peak rate that tiles reach

@@ -77,6 +77,18 @@ static int64_t rounded(int64_t bytes, int64_t to)
     return kg_ceil_div(bytes, to) * to;
 }
 
+// Of a consumer's buffers for results.
+static int64_t buffer_bytes(const struct kg_cuda_contract_plan *plan)
+{
+    int rows = plan->config.pingpong ? plan->config.tile_m : plan->config.tile_m / consumers(plan);
+    int columns = kg_cuda_wgmma_store_columns(plan);
+    int chunks = rows / KG_WGMMA_ATOM * (plan->config.tile_n / columns);
+    if (plan->config.overlap > 0)
+        return (int64_t)KG_WGMMA_ATOM * (plan->config.tile_n * KG_WGMMA_ELEMENT + KG_WGMMA_ACCESS);
+    return (chunks > 1 ? 2 : 1) *
+           rounded((int64_t)KG_WGMMA_ATOM * columns * KG_WGMMA_ELEMENT, ROUND);
+}
+
 int64_t kg_cuda_wgmma_shared_bytes(const struct kg_cuda_contract_plan *plan)
 {
     int rows = plan->config.tile_m, columns = plan->config.tile_n;
@@ -88,12 +100,7 @@ int64_t kg_cuda_wgmma_shared_bytes(const struct kg_cuda_contract_plan *plan)
         int64_t folded = lines * (length + 4) * 4;
         ring = folded > ring ? folded : ring;
     }
-    int consumer_rows = plan->config.pingpong ? rows : rows / consumers(plan);
-    int chunks = consumer_rows / KG_WGMMA_ATOM * (columns / kg_cuda_wgmma_store_columns(plan));
-    int64_t buffer = rounded(
-        (int64_t)KG_WGMMA_ATOM * kg_cuda_wgmma_store_columns(plan) * KG_WGMMA_ELEMENT, ROUND);
-    return ROUND + ring + consumers(plan) * (chunks > 1 ? 2 : 1) * buffer +
-           16 * plan->config.stages;
+    return ROUND + ring + consumers(plan) * buffer_bytes(plan) + 16 * plan->config.stages;
 }
 
 int kg_cuda_wgmma_blocks_per_sm(const struct kg_cuda_contract_plan *plan)
@@ -108,10 +115,9 @@ int kg_cuda_wgmma_blocks_per_sm(const struct kg_cuda_contract_plan *plan)
 
 int64_t kg_cuda_wgmma_tiles(const struct kg_cuda_contract_plan *plan)
 {
-    int64_t wide = (int64_t)plan->config.tile_n * plan->config.cluster_n;
     int64_t tall = (int64_t)plan->config.tile_m * plan->config.cluster_m;
     return plan->batches * kg_ceil_div(kg_cuda_contract_m_after_swap(plan), tall) *
-           kg_ceil_div(kg_cuda_contract_n_after_swap(plan), wide);
+           kg_ceil_div(kg_cuda_contract_tiles_across(plan), plan->config.cluster_n);
 }
 
 // Clusters of more than two blocks do not find room on all SMs.
@@ -184,6 +190,17 @@ static bool valid_stream_k(const struct kg_cuda_contract_plan *plan, struct kg_t
            kg_cuda_contract_refuse(reason, "too many K tiles for stream-K");
 }
 
+static bool valid_overlap(const struct kg_cuda_contract_plan *plan, struct kg_text *reason)
+{
+    if (plan->config.swap || plan->config.split_k > 1 ||
+        plan->config.tile_n < 2 * plan->config.overlap)
+        return kg_cuda_contract_refuse(
+            reason,
+            "only whole sums overlap, in tiles of at least 32 columns that are not swapped");
+    return kg_cuda_wgmma_has_odd_lines(plan) ||
+           kg_cuda_contract_refuse(reason, "TMA can store the output: tiles need no overlap");
+}
+
 static bool valid(const struct kg_cuda_contract_plan *plan, struct kg_text *reason)
 {
     int rows = plan->config.tile_m, columns = plan->config.tile_n;
@@ -212,6 +229,8 @@ static bool valid(const struct kg_cuda_contract_plan *plan, struct kg_text *reas
         return kg_cuda_contract_refuse(reason, "multicast clusters and split-K exclude each other");
     if (plan->config.pingpong && (rows == 256 || plan->config.split_k > 1))
         return kg_cuda_contract_refuse(reason, "pingpong needs whole tiles of at most 128 rows");
+    if (plan->config.overlap > 0 && !valid_overlap(plan, reason))
+        return false;
     if (plan->config.stages < 2)
         return kg_cuda_contract_refuse(reason, "this form has at least two stages");
     if (kg_cuda_wgmma_accumulators(plan) > 192)
@@ -334,11 +353,11 @@ static void emit(struct kg_code *code, const struct kg_cuda_contract_plan *plan)
     open_function(code, &multiply, KG_WGMMA_MULTIPLY, kg_cuda_wgmma_threads(plan),
                   registers_of(plan));
     kg_code_line(code,
-                 "using block = kg_wgmma_block<%d, %d, %d, %d, %d, %d, %s, %d, %s, %s, %s, %d, "
-                 "%d, %d, %s_instruction>;",
+                 "using block = kg_wgmma_block<%d, %d, %d, %d, %d, %d, %s, %d, %s, %d, %s, %s, "
+                 "%d, %d, %d, %s_instruction>;",
                  plan->config.tile_m, plan->config.tile_n, plan->config.tile_k, plan->config.stages,
                  plan->config.cluster_m, plan->config.cluster_n, truth(plan->config.pingpong),
-                 plan->config.split_k, truth(plan->config.swap),
+                 plan->config.split_k, truth(plan->config.swap), plan->config.overlap,
                  truth(plan->k_major[kg_cuda_wgmma_operand(plan, KG_WGMMA_LEFT)]),
                  truth(plan->k_major[kg_cuda_wgmma_operand(plan, KG_WGMMA_RIGHT)]),
                  plan->config.raster, KG_WGMMA_MIN_STREAMED_BYTES, KG_WGMMA_MAX_STREAMED_BYTES,
@@ -372,6 +391,7 @@ static const struct kg_cuda_contract_form form =
                 {"split_k",
                  KG_CONTRACT_CHOICES(split_k, 1, 2, 4, 8, 16, 32, 64, 128, 3, 6, 12, 24, 48, 0)},
                 {"swap", KG_CONTRACT_CHOICES(swap, 0, 1)},
+                {"overlap", KG_CONTRACT_CHOICES(overlap, 0, KG_WGMMA_OVERLAP), .optional = true},
                 {KG_CONTRACT_RASTER},
                 {KG_CONTRACT_MAXNREG},
             },

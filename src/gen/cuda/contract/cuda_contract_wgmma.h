@@ -21,6 +21,8 @@ enum {
 // Bytes of an element, of TMA's alignment and of a line of memory; elements across a box, which are
 // one swizzle atom.
 enum { KG_WGMMA_ELEMENT = 2, KG_WGMMA_ACCESS = 16, KG_WGMMA_LINE = 128, KG_WGMMA_ATOM = 64 };
+// Columns by which tiles overlap where lines are stored by sector: a sector of memory.
+enum { KG_WGMMA_OVERLAP = 16 };
 enum { KG_WGMMA_FOLD_THREADS = 256, KG_WGMMA_PACK_THREADS = 256 };
 // Sizes of a streamed operand, which is loaded with evict_first. A smaller one may still be in the
 // L2 at the next launch; a larger one displaces everything else anyway.
@@ -77,6 +79,8 @@ void kg_cuda_wgmma_grids(const struct kg_cuda_contract_plan *plan, struct kg_gri
 double kg_cuda_wgmma_packed_bytes(const struct kg_cuda_contract_plan *plan);
 // Whether elements of the output are stored one by one, because TMA cannot store its lines.
 bool kg_cuda_wgmma_stores_alone(const struct kg_cuda_contract_plan *plan);
+// Whether elements of the output's lines are adjacent, but TMA cannot store these.
+bool kg_cuda_wgmma_has_odd_lines(const struct kg_cuda_contract_plan *plan);
 // Whether rows (or columns) that TMA loads begin in the middle of a 128-byte line.
 bool kg_cuda_wgmma_is_unaligned(const struct kg_cuda_contract_plan *plan);
 double kg_cuda_wgmma_rate(const struct kg_cuda_contract_plan *plan);

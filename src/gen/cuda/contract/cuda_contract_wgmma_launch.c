@@ -116,7 +116,10 @@ static int box_lines(const struct kg_cuda_contract_plan *plan, int operand)
 // Lines of the last box of a K-major operand, if it is smaller and so has a map of its own; else 0.
 static int last_lines(const struct kg_cuda_contract_plan *plan, int operand)
 {
-    return plan->k_major[operand] ? (int)(across_of(plan, operand) % box_lines(plan, operand)) : 0;
+    int64_t lines = across_of(plan, operand);
+    if (kg_cuda_wgmma_operand(plan, operand) == KG_WGMMA_RIGHT) // without those of other tiles
+        lines += (kg_cuda_contract_tiles_across(plan) - 1) * plan->config.overlap;
+    return plan->k_major[operand] ? (int)(lines % box_lines(plan, operand)) : 0;
 }
 
 static int64_t packed_bytes(const struct kg_cuda_contract_plan *plan, int operand)
@@ -166,26 +169,42 @@ static bool map_operand(const struct kg_cuda_contract_plan *plan, int operand, s
                                    KG_WGMMA_ATOM, plan->config.tile_k, map);
 }
 
-static bool map_output(const struct kg_cuda_contract_plan *plan, struct kg_map *map)
+// Returns false if TMA cannot store the output's lines: it stores whole units of 16 bytes.
+static bool map_output_lines(const struct kg_cuda_contract_plan *plan, struct kg_map *map)
 {
     const struct kg_tensor *tensor = kg_cuda_contract_output(plan);
     int columns = kg_cuda_wgmma_store_columns(plan);
-    if (!kg_dtype_is_half(kg_emit_tensor_dtype(tensor)) || plan->config.split_k > 1)
-        return false;
-    if (!kg_cuda_wgmma_map_lines(plan, NULL, tensor, KG_CONTRACT_N, KG_CONTRACT_M,
-                                 plan->config.swap ? KG_WGMMA_ATOM : columns,
-                                 plan->config.swap ? columns : KG_WGMMA_ATOM, map))
+    return kg_dtype_is_half(kg_emit_tensor_dtype(tensor)) &&
+           plan->n * KG_WGMMA_ELEMENT % KG_WGMMA_ACCESS == 0 &&
+           kg_cuda_wgmma_map_lines(plan, NULL, tensor, KG_CONTRACT_N, KG_CONTRACT_M,
+                                   plan->config.swap ? KG_WGMMA_ATOM : columns,
+                                   plan->config.swap ? columns : KG_WGMMA_ATOM, map);
+}
+
+static bool map_output(const struct kg_cuda_contract_plan *plan, struct kg_map *map)
+{
+    if (plan->config.split_k > 1 || plan->config.overlap > 0 || !map_output_lines(plan, map))
         return false;
     if (map->swizzle < 32)
         map->swizzle = 0;
-    return plan->n * KG_WGMMA_ELEMENT % KG_WGMMA_ACCESS == 0; // TMA stores whole units of 16 bytes
+    return true;
 }
 
 bool kg_cuda_wgmma_stores_alone(const struct kg_cuda_contract_plan *plan)
 {
     struct kg_map map;
     return kg_dtype_is_half(kg_emit_tensor_dtype(kg_cuda_contract_output(plan))) &&
-           plan->config.split_k <= 1 && !map_output(plan, &map);
+           plan->config.split_k <= 1 && plan->config.overlap == 0 && !map_output_lines(plan, &map);
+}
+
+bool kg_cuda_wgmma_has_odd_lines(const struct kg_cuda_contract_plan *plan)
+{
+    const struct kg_tensor *output = kg_cuda_contract_output(plan);
+    struct kg_map map;
+    int64_t step;
+    return kg_dtype_is_half(kg_emit_tensor_dtype(output)) &&
+           find_step(plan, NULL, output, KG_CONTRACT_N, &step) && step == 1 &&
+           !map_output_lines(plan, &map);
 }
 
 // Whether lines begin in the middle of a 128-byte line of memory.

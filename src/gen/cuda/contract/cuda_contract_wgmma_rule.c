@@ -102,9 +102,13 @@ kg_cuda_wgmma_cost_terms(const struct kg_cuda_contract_plan *plan)
         .epilogue_seconds = epilogue_seconds(plan),
         .folds_in_cluster = kg_cuda_wgmma_folds_in_cluster(plan),
         .packed_bytes = kg_cuda_wgmma_packed_bytes(plan),
-        .store_factor = stores_alone ? fit->unaligned_store : 1,
-        .store_seconds =
-            stores_alone ? fit->element_store * plan->config.tile_m * plan->config.tile_n : 0,
+        .store_factor = stores_alone               ? fit->unaligned_store
+                        : plan->config.overlap > 0 ? fit->sector_store
+                                                   : 1,
+        .store_seconds = (stores_alone               ? fit->element_store
+                          : plan->config.overlap > 0 ? fit->sector_element_store
+                                                     : 0) *
+                         plan->config.tile_m * plan->config.tile_n,
         .extra_share = pair_share(plan),
         .stream_k_seconds = kg_cuda_wgmma_is_stream_k(plan) ? stream_k_seconds(plan) : 0,
         .is_streamed = is_streamed(plan, KG_WGMMA_LEFT) || is_streamed(plan, KG_WGMMA_RIGHT),
@@ -113,6 +117,14 @@ kg_cuda_wgmma_cost_terms(const struct kg_cuda_contract_plan *plan)
 }
 
 // ---- The config by rule ----
+
+// Lines that TMA cannot store are stored by sector, if a tile can be.
+static void set_overlap(struct kg_cuda_contract_plan *plan)
+{
+    bool can = !plan->config.swap && plan->config.split_k <= 1 &&
+               plan->config.tile_n >= 2 * KG_WGMMA_OVERLAP && kg_cuda_wgmma_has_odd_lines(plan);
+    plan->config.overlap = can ? KG_WGMMA_OVERLAP : 0;
+}
 
 static const int stages[] = {16, 14, 12, 10, 9, 8, 7, 6, 5, 4, 3, 2};
 enum { STAGES = sizeof stages / sizeof *stages };
@@ -198,8 +210,7 @@ static bool set_cluster(struct kg_cuda_contract_plan *plan, int which)
     plan->config.cluster_n = clusters[which].n;
     return kg_cuda_contract_m_after_swap(plan) >
                (int64_t)plan->config.tile_m * (plan->config.cluster_m - 1) &&
-           kg_cuda_contract_n_after_swap(plan) >
-               (int64_t)plan->config.tile_n * (plan->config.cluster_n - 1);
+           kg_cuda_contract_tiles_across(plan) >= plan->config.cluster_n;
 }
 
 // Whether a tile is so large that stream-K may pay: partial tiles go through memory.
@@ -238,6 +249,7 @@ static void try_tile(struct best *best, struct kg_cuda_contract_plan *tried,
     tried->config.pingpong = tile->pingpong;
     tried->config.swap = tile->swap;
     tried->config.split_k = split_k;
+    set_overlap(tried);
     // Wide tiles of which the output covers less than half took up to 1 % longer than small ones.
     if (tried->config.tile_n > 128 &&
         2 * kg_cuda_contract_m_after_swap(tried) < tried->config.tile_m)
@@ -320,6 +332,7 @@ static void try_others(struct best *best, struct kg_cuda_contract_plan *tried)
         bool is_small = tile.rows * tile.columns <= 128 * 64;
         for (; tile.blocks <= (is_small ? MOST_BLOCKS : 1); tile.blocks++) {
             tried->config.split_k = 1;
+            set_overlap(tried);
             if (find_stages(tried, tile.blocks) == STAGES)
                 break;
             bool is_near = by(tried) < near * other.seconds;
@@ -397,9 +410,10 @@ static void list_stream_k(struct kg_cuda_contract_plan *plan,
                           struct kg_cuda_contract_listing *listing)
 {
     const double ragged = 1.05;
+    plan->config.split_k = 0;
+    set_overlap(plan);
     int64_t whole = kg_cuda_contract_tiles(plan), units = plan->facts->units;
     double full = (double)(kg_ceil_div(whole, units) * units);
-    plan->config.split_k = 0;
     if (is_large(plan->config.tile_m, plan->config.tile_n) && whole > units &&
         full > ragged * (double)whole && find_stages(plan, 1) < STAGES)
         kg_cuda_contract_take(listing, plan);
@@ -410,9 +424,11 @@ static void list_splits(struct kg_cuda_contract_plan *plan,
                         struct kg_cuda_contract_listing *listing)
 {
     enum { MAX_SPLIT_K = 128 };
+    plan->config.overlap = 0;
     int64_t whole = kg_cuda_contract_tiles(plan);
     for (int split_k = 1; split_k <= MAX_SPLIT_K; split_k *= 2) {
         plan->config.split_k = split_k;
+        set_overlap(plan);
         if (split_k == 1 || (!plan->config.pingpong && whole * split_k <= 4 * plan->facts->units))
             list_stages(plan, listing);
     }
