@@ -3,6 +3,8 @@
 
 #include "asm/capstone_library.h"
 
+#include "base/loader.h"
+
 #include <dlfcn.h>
 
 #define TEXT_OF(x) #x
@@ -42,7 +44,7 @@ static enum kg_status start(struct kg_capstone *capstone, struct kg_error *error
 
 enum kg_status kg_capstone_open(struct kg_capstone *capstone, struct kg_error *error)
 {
-    *capstone = (struct kg_capstone){.library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL)};
+    *capstone = (struct kg_capstone){.library = kg_loader_open(LIBRARY)};
     if (!capstone->library)
         return kg_error_set(error, KG_ERROR_MISSING,
                             "reading the code of host objects needs Capstone (%s; Debian's package "
@@ -61,6 +63,6 @@ void kg_capstone_close(struct kg_capstone *capstone)
     if (capstone->handle)
         capstone->close(&capstone->handle);
     if (capstone->library)
-        dlclose(capstone->library);
+        kg_loader_close(capstone->library);
     *capstone = (struct kg_capstone){0};
 }

@@ -4,6 +4,7 @@
 
 #include "device/child.h"
 
+#include "base/loader.h"
 #include "base/times.h"
 #include "device/ending.h"
 #include "device/process.h"
@@ -341,12 +342,14 @@ static enum kg_status start(const struct kg_child_service *service, struct kg_ch
         return status;
     pid_t parent = getpid();
     child->confined = service->confinement != NULL;
+    kg_loader_hold();
     child->process = fork();
+    int failure = errno;
+    kg_loader_release();
     if (child->process == 0) {
         close(fds[0]);
         child_main(service, fds[1], parent);
     }
-    int failure = errno;
     if (child->process < 0) {
         child->process = 0;
         close(fds[0]);

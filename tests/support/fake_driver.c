@@ -95,6 +95,10 @@ int cuInit(unsigned flags)
 {
     if (fake_driver.crash)
         raise(SIGSEGV);
+    if (fake_driver.exits && *fake_driver.exits > 0) {
+        --*fake_driver.exits;
+        _exit(127);
+    }
     sleep((unsigned)fake_driver.pause);
     if (fake_driver.fail_in && strcmp(fake_driver.fail_in, "cuInit") == 0)
         return fake_driver.result;

@@ -25,7 +25,8 @@ struct fake_driver {
     int result;
     int broken; // what all calls give after a kernel's fault, but those that need no context
     int crash;  // cuInit crashes
-    int pause;  // seconds that cuInit takes
+    _Atomic int *exits; // shared with forks: so many more processes end in cuInit; NULL: none
+    int pause;          // seconds that cuInit takes
     // What function f_N, or kg_kernel_N, does; NULL: nothing.
     void (*run)(int function, void **arguments);
     // So many arguments of 8 bytes a function in a graph has (the two strides of copies apart): the

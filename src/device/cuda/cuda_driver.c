@@ -2,6 +2,8 @@
 
 #include "device/cuda/cuda_driver.h"
 
+#include "base/loader.h"
+
 #include <dlfcn.h>
 #include <stdio.h>
 
@@ -152,7 +154,7 @@ static bool find_functions(struct kg_cuda_driver *driver)
 
 enum kg_status kg_cuda_driver_open(struct kg_cuda_driver *driver, struct kg_error *error)
 {
-    *driver = (struct kg_cuda_driver){.library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL)};
+    *driver = (struct kg_cuda_driver){.library = kg_loader_open("libcuda.so.1")};
     if (!driver->library)
         return kg_error_set(error, KG_ERROR_MISSING,
                             "there is no NVIDIA driver (libcuda.so.1 was not found). Install one "
@@ -193,7 +195,7 @@ enum kg_status kg_cuda_error(const struct kg_cuda_driver *driver, int result, co
 
 void kg_nvml_open(struct kg_nvml *nvml)
 {
-    *nvml = (struct kg_nvml){.library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL)};
+    *nvml = (struct kg_nvml){.library = kg_loader_open("libnvidia-ml.so.1")};
     const struct {
         const char *name;
         void *place;

@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 // Initialising takes tenths of a second, seconds on machines of many GPUs.
 #define PROBE_SECONDS 60.0
@@ -80,6 +81,24 @@ static enum kg_status ask_here(void *user, struct kg_text *answer, struct kg_err
     return KG_OK;
 }
 
+// A fork cannot initialise the driver if another thread of its parent was loading a library, which
+// is soon over: so it is asked again.
+static enum kg_status ask_a_child(struct question *question, struct kg_text *answer,
+                                  struct kg_error *error)
+{
+    enum { TRIES = 4 };
+    enum kg_status status = KG_ERROR_FAULT;
+    for (int i = 0; i < TRIES && status == KG_ERROR_FAULT; i++) {
+        if (i > 0)
+            nanosleep(&(struct timespec){.tv_nsec = 20000000L << i}, NULL);
+        status = kg_child_run(ask_here, question, PROBE_SECONDS, NULL,
+                              sizeof(struct kg_cuda_report), answer, error);
+    }
+    if (status == KG_ERROR_FAULT || status == KG_ERROR_TIMEOUT)
+        kg_error_prefix(error, "asking the CUDA driver");
+    return status;
+}
+
 enum kg_status kg_cuda_ask(const struct kg_cuda_driver *driver, int ordinal,
                            struct kg_cuda_report *report, struct kg_error *error)
 {
@@ -87,14 +106,10 @@ enum kg_status kg_cuda_ask(const struct kg_cuda_driver *driver, int ordinal,
     struct kg_text answer = {0};
     *report = (struct kg_cuda_report){0};
     enum kg_status status;
-    if (kg_cuda_driver_in_use(driver)) {
+    if (kg_cuda_driver_in_use(driver))
         status = ask_here(&question, &answer, error);
-    } else {
-        status =
-            kg_child_run(ask_here, &question, PROBE_SECONDS, NULL, sizeof *report, &answer, error);
-        if (status == KG_ERROR_FAULT || status == KG_ERROR_TIMEOUT)
-            kg_error_prefix(error, "asking the CUDA driver");
-    }
+    else
+        status = ask_a_child(&question, &answer, error);
     if (!status && answer.length == sizeof *report)
         memcpy(report, answer.data, sizeof *report);
     else if (!status)

@@ -2,6 +2,7 @@
 
 #include "device/cuda/nvrtc_library.h"
 
+#include "base/loader.h"
 #include "base/text.h"
 #include "device/process.h"
 
@@ -106,7 +107,7 @@ static void open_builtins(const struct kg_nvrtc *nvrtc)
                    slash ? (int)(slash + 1 - nvrtc->path) : 0, nvrtc->path, nvrtc->major,
                    nvrtc->minor);
     if (!path.failed)
-        dlopen(path.data, RTLD_NOW | RTLD_LOCAL);
+        kg_loader_open(path.data);
     kg_text_free(&path);
 }
 
@@ -119,7 +120,7 @@ static void refuse(struct search *search, const char *name, const char *why)
 // Opens the library `name`. True if it is usable, which ends the search.
 static bool try_library(struct search *search, const char *name)
 {
-    struct kg_nvrtc found = {.library = dlopen(name, RTLD_NOW | RTLD_LOCAL)};
+    struct kg_nvrtc found = {.library = kg_loader_open(name)};
     if (!found.library)
         return false;
     char why[128];
@@ -140,7 +141,7 @@ static bool try_library(struct search *search, const char *name)
         *search->nvrtc = found;
         return true;
     }
-    dlclose(found.library);
+    kg_loader_close(found.library);
     return false;
 }
 

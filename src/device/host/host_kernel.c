@@ -1,5 +1,6 @@
 // Loading compiled kernels and running them on the pool.
 
+#include "base/loader.h"
 #include "device/host/host_abi.h"
 #include "device/host/host_device.h"
 #include "device/objects.h"
@@ -88,7 +89,7 @@ enum kg_status kg_host_load(struct kg_device *device, const struct kg_binary *bi
     if (!loaded)
         return kg_error_memory(error, "a kernel");
     loaded->host = (struct kg_host_device *)device;
-    loaded->library = dlopen(binary->path, RTLD_NOW | RTLD_LOCAL);
+    loaded->library = kg_loader_open(binary->path);
     if (!loaded->library)
         status =
             kg_error_set(error, KG_ERROR_COMPILE, "cannot load the compiled kernel: %s", dlerror());
@@ -107,7 +108,7 @@ void kg_host_unload(struct kg_kernel *kernel)
     if (!kernel)
         return;
     if (kernel->library)
-        dlclose(kernel->library);
+        kg_loader_close(kernel->library);
     free(kernel);
 }
 

@@ -8,6 +8,7 @@
 #include "test.h"
 
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -112,6 +113,25 @@ static void drivers_that_do_not_work(void)
     CHECK(strstr(error.text, "asking the CUDA driver: crashed with SIGSEGV"));
     fake->crash = 0;
     CHECK(!device && fake->inits == 0);
+}
+
+// As the loader's own checks end a fork of a process that was loading a library.
+static void asks_again_where_a_fork_ends(void)
+{
+    _Atomic int *exits =
+        mmap(NULL, sizeof *exits, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    struct kg_device *device = NULL;
+    CHECK(exits != MAP_FAILED);
+    fake->exits = exits;
+    *exits = 3;
+    kg_device_close(open_device());
+    CHECK(*exits == 0);
+    *exits = 100;
+    CHECK_STATUS(kg_device_open("cuda:0", folder, 0, &device, &error), KG_ERROR_FAULT, &error);
+    CHECK(strstr(error.text, "asking the CUDA driver: its process exited with status 127"));
+    CHECK(*exits > 90);
+    fake->exits = NULL;
+    munmap(exits, sizeof *exits);
 }
 
 static struct kg_device *shared; // opened before a fork
@@ -618,6 +638,7 @@ int main(void)
         void (*const tests[])(void) = {opening_initialises_nothing,
                                        drivers_that_do_not_work,
                                        forks,
+                                       asks_again_where_a_fork_ends,
                                        memory_moves,
                                        kernels_wait_for_the_driver,
                                        loading,

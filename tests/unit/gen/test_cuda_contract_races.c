@@ -203,10 +203,13 @@ static void test_rule(void)
     // Lines that are not made of whole vectors take too long where each element is loaded alone.
     check_rule("M=6 N=857 K=9763", "contract/wgmma: ");
     check_rule("M=1 N=7019 K=13410", "contract/mma: ");
-    // Odd lines, which the table of tiles does not know: while a tile is stored element by element,
-    // another one is multiplied.
+    // Odd lines, which the table of tiles does not know: while a tile is stored, another one is
+    // multiplied. Stored by sector, large outputs take 0.93, 0.94, 0.95 and 0.78 of the time.
     check_rule("M=2994 N=2994 K=2994", "pingpong=1");
-    check_rule("M=6035 N=1137 K=4275", "pingpong=1");
+    check_rule("M=6523 N=31775 K=628", "pingpong=1 split_k=1 swap=0 overlap=16");
+    check_rule("M=2048 N=50257 K=768", "pingpong=1 split_k=1 swap=0 overlap=16");
+    check_rule("M=806 N=11621 K=707", "overlap=16");
+    check_rule("M=11082 N=12507 K=187", "overlap=16");
     // A warp that has a small tile to itself copies odd lines slowly.
     check_rule("M=147 N=147 K=147", "contract/wgmma: ");
     // Small tiles by mma.sync, which are expected to be clearly faster than the plain rule's.

@@ -125,12 +125,12 @@ static bool is_map(const struct kg_map *map, const struct kg_grids *grids, bool 
     return fine && map->offset == 0;
 }
 
-// The map of the last tile: like the operand's own, but with the remaining lines. None if no lines
-// remain, if the operand is not K-major, or in pairs.
-static bool is_last(const struct kg_map *last, const struct kg_map *map)
+// The map of the last tile: like the operand's own, but with the remaining lines, `again` of which
+// tiles have in common. None if no lines remain, if the operand is not K-major, or in pairs.
+static bool is_last(const struct kg_map *last, const struct kg_map *map, int64_t again)
 {
     struct kg_map like = *map;
-    int64_t left = map->shape[1] % map->box[1];
+    int64_t left = (map->shape[1] + again) % map->box[1];
     if (last->rank == 0)
         return true;
     like.box[1] = last->box[1];
@@ -144,8 +144,8 @@ static bool are_apart(const struct kg_map *one, const struct kg_map *other)
            other->offset + reach_of(other) <= one->offset;
 }
 
-// Checks the grids of any problem that is not empty.
-static bool are_grids(const struct kg_grids *grids)
+// Checks the grids of any problem that is not empty. `again`: columns that tiles have in common.
+static bool are_grids(const struct kg_grids *grids, int64_t again)
 {
     const struct kg_grid *multiply = &grids->grids[MULTIPLY];
     int copies = 0;
@@ -154,7 +154,8 @@ static bool are_grids(const struct kg_grids *grids)
     fine = fine && multiply->blocks[0] % (multiply->cluster > 1 ? multiply->cluster : 1) == 0;
     for (int i = LEFT; i <= RIGHT; i++) {
         fine = fine && is_map(&grids->maps[i], grids, true) &&
-               is_last(&grids->maps[i == LEFT ? LAST_LEFT : LAST_RIGHT], &grids->maps[i]);
+               is_last(&grids->maps[i == LEFT ? LAST_LEFT : LAST_RIGHT], &grids->maps[i],
+                       i == RIGHT ? again : 0);
         copies += grids->maps[i].tensor == KG_MAP_SCRATCH;
     }
     fine = fine &&
@@ -170,12 +171,19 @@ static bool are_grids(const struct kg_grids *grids)
     for (int i = LEFT; i <= RIGHT; i++)
         fine = fine && is_map(&grids->unaligned_maps[i], grids, true) &&
                is_last(&grids->unaligned_maps[i == LEFT ? LAST_LEFT : LAST_RIGHT],
-                       &grids->unaligned_maps[i]) &&
+                       &grids->unaligned_maps[i], i == RIGHT ? again : 0) &&
                grids->unaligned_maps[i].tensor == KG_MAP_SCRATCH;
     return fine && are_apart(&grids->unaligned_maps[LEFT], &grids->unaligned_maps[RIGHT]) &&
            grids->unaligned[PACK_A].blocks[0] > 0 && grids->unaligned[PACK_B].blocks[0] > 0 &&
            grids->unaligned[MULTIPLY].blocks[0] == multiply->blocks[0] &&
            grids->unaligned_maps[OUT].rank == 0;
+}
+
+// Columns that the tiles of a config, side by side along N, have in common.
+static int64_t columns_again(const char *config, int64_t n)
+{
+    int overlap = atoi(choice_of(config, "overlap")), tile = atoi(choice_of(config, "tile_n"));
+    return overlap > 0 && n > tile ? (n - overlap - 1) / (tile - overlap) * overlap : 0;
 }
 
 // The grids of a config. `strides`: of the tensors in order, or NULL.
@@ -198,7 +206,7 @@ static struct kg_grids launches_of(const char *op, const char *sizes, const char
 static struct kg_grids launches(const char *op, const char *sizes, const char *values)
 {
     struct kg_grids grids = launches_of(op, sizes, values, NULL);
-    CHECK(are_grids(&grids));
+    CHECK(are_grids(&grids, 0));
     return grids;
 }
 
@@ -314,13 +322,56 @@ static void operands_are_packed(void)
     // Strides: of whole vectors, of others, and a transposed matrix.
     grids = launches_of("nn", "M=64 N=64 K=64 T=f16", TILE,
                         (int64_t[3][KG_MAX_RANK]){{72, 1}, {68, 1}, {80, 1}});
-    CHECK(are_grids(&grids) && grids.maps[LEFT].stride[1] == 144);
+    CHECK(are_grids(&grids, 0) && grids.maps[LEFT].stride[1] == 144);
     CHECK(grids.grids[PACK_B].blocks[0] == pack_blocks(64, 64));
     CHECK(grids.maps[OUT].stride[1] == 160);
     grids = launches_of("nn", "M=64 N=64 K=64 T=f16", TILE,
                         (int64_t[3][KG_MAX_RANK]){{1, 64}, {0, 1}, {64, 1}});
-    CHECK(are_grids(&grids) && grids.grids[PACK_A].blocks[0] == pack_blocks(64, 64));
+    CHECK(are_grids(&grids, 0) && grids.grids[PACK_A].blocks[0] == pack_blocks(64, 64));
     CHECK(grids.grids[PACK_B].blocks[0] == pack_blocks(64, 64));
+}
+
+// Tiles that overlap by 16 columns: how many there are, what remains for the last one, and the
+// memory for 64 lines of each consumer.
+static void lines_are_stored_by_sector(void)
+{
+    static const char refused[] =
+        "only whole sums overlap, in tiles of at least 32 columns that are not swapped";
+    static const char aligned[] =
+        "tiles overlap only where TMA cannot store lines of 16-bit results";
+    check_reason("nt", "M=300 N=1317 K=200 T=f16", TILE " overlap=16", "");
+    check_reason("nt", "M=300 N=1317 K=200 T=f16", TILE " overlap=8", NULL);
+    check_reason("nt", "M=1300 N=1701 K=200 T=f16", TILE " overlap=16 split_k=0", "");
+    check_reason("nt", "M=300 N=1317 K=200 T=f16", TILE " overlap=16 split_k=2", refused);
+    check_reason("nt", "M=300 N=1317 K=200 T=f16", TILE " overlap=16 swap=1", refused);
+    check_reason("nt", "M=300 N=1317 K=200 T=f16",
+                 "tile_m=128 tile_n=16 tile_k=64 stages=4 overlap=16", refused);
+    check_reason("nt", "M=300 N=1320 K=200 T=f16", TILE " overlap=16", aligned);
+    check_reason("wide", "M=300 N=1317 K=200 T=f16", TILE " overlap=16", aligned);
+    static const struct {
+        int n;
+        const char *values;
+        int blocks, last; // columns of the last box
+    } cases[] = {
+        {1317, TILE " overlap=16", 3 * 12, 85},
+        {1317, TILE " cluster_n=2 overlap=16", 3 * 12, 85},
+        {343, TILE " cluster_n=2 overlap=16", 3 * 4, 119},
+        {343, TILE " overlap=16", 3 * 3, 119},
+        {127, TILE " overlap=16", 3, 127},
+        {129, TILE " overlap=16", 3 * 2, 17},
+        {13, TILE " overlap=16", 3, 13},
+        {1317, TILE " cluster_m=2 overlap=16", 4 * 12, 21},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char sizes[64];
+        snprintf(sizes, sizeof sizes, "M=300 N=%d K=200 T=f16", cases[i].n);
+        struct kg_grids grids = launches_of("nt", sizes, cases[i].values, NULL);
+        CHECK(are_grids(&grids, columns_again(cases[i].values, cases[i].n)));
+        CHECK(grids.grids[MULTIPLY].blocks[0] == cases[i].blocks);
+        CHECK(grids.maps[LAST_RIGHT].box[1] == cases[i].last);
+        CHECK(grids.maps[OUT].rank == 0);
+        CHECK(grids.grids[MULTIPLY].shared == 1024 + 4 * 256 * 128 + 2 * 64 * (256 + 16) + 64);
+    }
 }
 
 // Stream-K: a partial tile per block, with a flag for each consumer, comes before packed operands.
@@ -366,7 +417,7 @@ static void empty_products(void)
 // ---- The rule ----
 
 // The family's own rule, whatever other forms expect.
-static bool is_chosen_well(const struct made *made)
+static bool is_chosen_well(const struct made *made, int64_t n)
 {
     const struct kg_match *match = match_all(made);
     struct kg_space space;
@@ -383,7 +434,7 @@ static bool is_chosen_well(const struct made *made)
                                   &again); // values are choices of their parameters
     fine = fine && is_valid(match, &config);
     family->grids(match, &config, &grids);
-    fine = fine && are_grids(&grids);
+    fine = fine && are_grids(&grids, columns_again(kg_text_string(&text), n));
     if (!fine)
         fprintf(stderr, "%s %s\n", kg_text_string(&text), kg_text_string(&reason));
     kg_text_free(&text);
@@ -403,7 +454,7 @@ static void rule_takes_all_sizes(void)
         snprintf(text, sizeof text, "M=%d N=%d K=%d T=%s", m, n, k, type);
         struct made made = make_strided(definitions, op, text, NULL);
         CHECK_STATUS(made.status, KG_OK, &made.error);
-        bool fine = made.status == KG_OK && is_chosen_well(&made);
+        bool fine = made.status == KG_OK && is_chosen_well(&made, n);
         CHECK(fine);
         if (!fine)
             fprintf(stderr, "%s %s\n", op, text);
@@ -504,5 +555,6 @@ static void outputs_have_strides(void)
 }
 
 TEST_MAIN(operands_are_refused, tiles_are_refused, operands_are_mapped, clusters_are_launched,
-          operands_are_packed, stream_k_is_launched, empty_products, rule_takes_all_sizes,
-          rule_leaves_the_rest, epilogue_values_are_separate, outputs_have_strides)
+          operands_are_packed, lines_are_stored_by_sector, stream_k_is_launched, empty_products,
+          rule_takes_all_sizes, rule_leaves_the_rest, epilogue_values_are_separate,
+          outputs_have_strides)

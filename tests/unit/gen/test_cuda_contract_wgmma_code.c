@@ -97,6 +97,14 @@ static const struct {
     {"nt", "M=64 N=4096 K=4096 T=f16",
      "tile_m=64 tile_n=32 tile_k=128 stages=9 cluster_m=1 cluster_n=4", 8},
     {"tn", LARGE, "tile_m=256 tile_n=128 tile_k=64 stages=4 cluster_m=2 cluster_n=4", 8},
+    {"nt", "M=4096 N=4095 K=1000 T=bf16",
+     "tile_m=128 tile_n=176 tile_k=64 stages=4 pingpong=1 overlap=16", 8},
+    {"nn", "M=4096 N=4098 K=1000 T=f16",
+     "tile_m=256 tile_n=128 tile_k=64 stages=3 cluster_n=2 overlap=16", 8},
+    {"bias", "M=4096 N=4095 K=1000 T=f16",
+     "tile_m=128 tile_n=160 tile_k=64 stages=4 pingpong=1 overlap=16", 8},
+    {"linear", "B=4 M=1000 N=4095 K=4096 T=bf16",
+     "tile_m=64 tile_n=128 tile_k=64 stages=4 split_k=0 overlap=16", 4},
 };
 
 static bool way_compiles(struct kg_device *device, size_t which)

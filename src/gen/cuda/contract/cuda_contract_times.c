@@ -8,14 +8,15 @@
 
 // Of mma and of lines of odd length: the races behind ..._of_best have neither.
 #define OF_BOTH                                                                                    \
-    .unaligned_store = 3.32, .element_store = 0.144e-9, .sector_store = 1.3,                       \
-    .sector_element_store = 0.06e-9, .mma_share = 0.377, .mma_fragments = 131e9,                   \
-    .mma_unaligned = 2.89, .mma_narrow = 7.16, .mma_registers = 14.4, .mma_copy = 0.0365e-6,       \
-    .mma_vector = 0.517e-6, .mma_store = 80.2e-12, .mma_unaligned_store = 9.92
+    .unaligned_store = 3.32, .element_store = 0.144e-9, .sector_line = 0.0208e-6,                  \
+    .mma_share = 0.377, .mma_fragments = 131e9, .mma_unaligned = 2.89, .mma_narrow = 7.16,         \
+    .mma_registers = 14.4, .mma_copy = 0.0365e-6, .mma_vector = 0.517e-6, .mma_store = 80.2e-12,   \
+    .mma_unaligned_store = 9.92
 
 const struct kg_cuda_contract_times kg_cuda_contract_times_of_all = {
     .launch = 5.52e-6,
     .fitted_units = 132,
+    .fitted_bandwidth = 3.35e12,
     .shared_rate = 133e9,
     .l2_rate = 121e9,
     .l2_latency = 0.923e-6,
@@ -52,6 +53,7 @@ const struct kg_cuda_contract_times kg_cuda_contract_times_of_all = {
 const struct kg_cuda_contract_times kg_cuda_contract_times_of_best = {
     .launch = 3.92e-6,
     .fitted_units = 132,
+    .fitted_bandwidth = 3.35e12,
     .shared_rate = 92.5e9,
     .l2_rate = 92.5e9,
     .l2_latency = 1.45e-6,

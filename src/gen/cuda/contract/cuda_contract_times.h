@@ -8,6 +8,7 @@
 struct kg_cuda_contract_times {
     double launch;            // fixed cost of a launch
     double fitted_units;      // SMs of the fitted device: shared rates scale with their number
+    double fitted_bandwidth;  // its bandwidth: unaligned lines are read again from memory
     double shared_rate;       // of filling shared memory, bytes a second
     double l2_rate;           // of the same while all SMs do that
     double l2_latency;        // of a copy from the L2
@@ -42,8 +43,7 @@ struct kg_cuda_contract_times {
     double stream_k_tile;    // to write and read 128 x 128 partial accumulators
     double unaligned_store;  // factor on storing elements one by one, where TMA cannot; and of an
     double element_store;    // SM, what each of them takes if no other tile is multiplied meanwhile
-    double sector_store;     // the same for lines that are stored by sector
-    double sector_element_store;
+    double sector_line;      // the same of lines stored by sector, each by a warp
 
     // Of mma.sync only.
     double mma_share;           // of the peak rate that tiles reach

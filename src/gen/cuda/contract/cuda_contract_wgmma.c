@@ -198,7 +198,8 @@ static bool valid_overlap(const struct kg_cuda_contract_plan *plan, struct kg_te
             reason,
             "only whole sums overlap, in tiles of at least 32 columns that are not swapped");
     return kg_cuda_wgmma_has_odd_lines(plan) ||
-           kg_cuda_contract_refuse(reason, "TMA can store the output: tiles need no overlap");
+           kg_cuda_contract_refuse(
+               reason, "tiles overlap only where TMA cannot store lines of 16-bit results");
 }
 
 static bool valid(const struct kg_cuda_contract_plan *plan, struct kg_text *reason)
