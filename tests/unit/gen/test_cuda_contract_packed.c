@@ -227,6 +227,7 @@ static void what_the_rule_takes(void)
     check_rule("spelled", "M=1 N=4096 K=4096 T=f16", "contract/packed");
     check_rule("experts", "B=8 M=1 N=4096 K=4096 E=8 T=f16", "contract/packed");
     check_rule("runs", "M=128 N=4096 K=4096 T=f16", "contract/scaled_wgmma");
+    check_rule("runs", "M=89 N=5248 K=1312 T=f16", "contract/scaled_wgmma"); // by little
     check_rule("column", "M=4096 N=4096 K=4096 T=bf16", "contract/scaled_wgmma");
     check_rule("left", "M=512 N=4096 K=4096 T=bf16", "contract/scaled_wgmma");
     check_rule("experts", "B=8 M=128 N=4096 K=4096 E=8 T=f16", "contract/scaled_wgmma");

@@ -182,7 +182,8 @@ static bool are_grids(const struct kg_grids *grids, int64_t again)
 // Columns that the tiles of a config, side by side along N, have in common.
 static int64_t columns_again(const char *config, int64_t n)
 {
-    int overlap = atoi(choice_of(config, "overlap")), tile = atoi(choice_of(config, "tile_n"));
+    int64_t overlap = strtol(choice_of(config, "overlap"), NULL, 10),
+            tile = strtol(choice_of(config, "tile_n"), NULL, 10);
     return overlap > 0 && n > tile ? (n - overlap - 1) / (tile - overlap) * overlap : 0;
 }
 
@@ -348,6 +349,9 @@ static void lines_are_stored_by_sector(void)
                  "tile_m=128 tile_n=16 tile_k=64 stages=4 overlap=16", refused);
     check_reason("nt", "M=300 N=1320 K=200 T=f16", TILE " overlap=16", aligned);
     check_reason("wide", "M=300 N=1317 K=200 T=f16", TILE " overlap=16", aligned);
+    check_reason("batches", "B=2 M=1300 N=1701 K=200 T=f16", TILE " overlap=16", "");
+    check_reason("batches", "B=2 M=1300 N=1701 K=200 T=f16", TILE " overlap=16 split_k=0",
+                 "with stream-K, tiles overlap only if the epilogue stores one output");
     static const struct {
         int n;
         const char *values;
@@ -372,6 +376,21 @@ static void lines_are_stored_by_sector(void)
         CHECK(grids.maps[OUT].rank == 0);
         CHECK(grids.grids[MULTIPLY].shared == 1024 + 4 * 256 * 128 + 2 * 64 * (256 + 16) + 64);
     }
+    // Lines whose elements are not adjacent.
+    struct made made = make_strided(definitions, "nt", "M=300 N=1317 K=200 T=f16",
+                                    (int64_t[3][KG_MAX_RANK]){{200, 1}, {200, 1}, {1, 301}});
+    const struct kg_match *match = match_all(&made);
+    struct kg_config config = configure(match, TILE " overlap=16");
+    CHECK(!is_valid(match, &config));
+    unmake(&made);
+    // Executed at sizes that need no overlap, the kernel stores likewise.
+    made = make_strided(definitions, "nt", "M=300 N=1320 K=200 T=f16", NULL);
+    match = match_all(&made);
+    config = configure(match, TILE " overlap=16");
+    struct kg_grids grids;
+    family->grids(match, &config, &grids);
+    CHECK(grids.grids[MULTIPLY].blocks[0] == 3 * 12 && grids.maps[OUT].rank == 0);
+    unmake(&made);
 }
 
 // Stream-K: a partial tile per block, with a flag for each consumer, comes before packed operands.

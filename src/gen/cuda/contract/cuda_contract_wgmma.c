@@ -190,13 +190,17 @@ static bool valid_stream_k(const struct kg_cuda_contract_plan *plan, struct kg_t
            kg_cuda_contract_refuse(reason, "too many K tiles for stream-K");
 }
 
-static bool valid_overlap(const struct kg_cuda_contract_plan *plan, struct kg_text *reason)
+bool kg_cuda_wgmma_may_overlap(const struct kg_cuda_contract_plan *plan, struct kg_text *reason)
 {
     if (plan->config.swap || plan->config.split_k > 1 ||
         plan->config.tile_n < 2 * plan->config.overlap)
         return kg_cuda_contract_refuse(
             reason,
             "only whole sums overlap, in tiles of at least 32 columns that are not swapped");
+    // Other outputs are stored by both tiles, and stream-K may add up their sums in another order.
+    if (kg_cuda_wgmma_is_stream_k(plan) && kg_cuda_contract_epilogue_uses_position(plan))
+        return kg_cuda_contract_refuse(
+            reason, "with stream-K, tiles overlap only if the epilogue stores one output");
     return kg_cuda_wgmma_has_odd_lines(plan) ||
            kg_cuda_contract_refuse(
                reason, "tiles overlap only where TMA cannot store lines of 16-bit results");
@@ -230,7 +234,7 @@ static bool valid(const struct kg_cuda_contract_plan *plan, struct kg_text *reas
         return kg_cuda_contract_refuse(reason, "multicast clusters and split-K exclude each other");
     if (plan->config.pingpong && (rows == 256 || plan->config.split_k > 1))
         return kg_cuda_contract_refuse(reason, "pingpong needs whole tiles of at most 128 rows");
-    if (plan->config.overlap > 0 && !valid_overlap(plan, reason))
+    if (plan->config.overlap > 0 && !kg_cuda_wgmma_may_overlap(plan, reason))
         return false;
     if (plan->config.stages < 2)
         return kg_cuda_contract_refuse(reason, "this form has at least two stages");

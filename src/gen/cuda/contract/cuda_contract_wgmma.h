@@ -79,6 +79,8 @@ void kg_cuda_wgmma_grids(const struct kg_cuda_contract_plan *plan, struct kg_gri
 double kg_cuda_wgmma_packed_bytes(const struct kg_cuda_contract_plan *plan);
 // Whether elements of the output are stored one by one, because TMA cannot store its lines.
 bool kg_cuda_wgmma_stores_alone(const struct kg_cuda_contract_plan *plan);
+// Whether tiles may overlap as the config says; if not, says why.
+bool kg_cuda_wgmma_may_overlap(const struct kg_cuda_contract_plan *plan, struct kg_text *reason);
 // Whether elements of the output's lines are adjacent, but TMA cannot store these.
 bool kg_cuda_wgmma_has_odd_lines(const struct kg_cuda_contract_plan *plan);
 // Whether rows (or columns) that TMA loads begin in the middle of a 128-byte line.

@@ -129,9 +129,9 @@ kg_cuda_wgmma_cost_terms(const struct kg_cuda_contract_plan *plan)
 // Lines that TMA cannot store are stored by sector, if a tile can be.
 static void set_overlap(struct kg_cuda_contract_plan *plan)
 {
-    bool can = !plan->config.swap && plan->config.split_k <= 1 &&
-               plan->config.tile_n >= 2 * KG_WGMMA_OVERLAP && kg_cuda_wgmma_has_odd_lines(plan);
-    plan->config.overlap = can ? KG_WGMMA_OVERLAP : 0;
+    plan->config.overlap = KG_WGMMA_OVERLAP;
+    if (!kg_cuda_wgmma_may_overlap(plan, NULL))
+        plan->config.overlap = 0;
 }
 
 static const int stages[] = {16, 14, 12, 10, 9, 8, 7, 6, 5, 4, 3, 2};
@@ -177,14 +177,9 @@ static const struct tile tiles[] = {
     {128, 16, 64, 0, 1, 2, 2},
 };
 
-// Factors on the expected times of stream-K and of larger tiles than 128 x 64 whose K is split.
-struct doubts {
-    double stream_k, split;
-};
-
 // Expected seconds; INFINITY for an invalid config. With a warm L2 the config that copies less is
-// faster, which decides between configs that are equally fast cold.
-static double judge_with(const struct kg_cuda_contract_plan *plan, struct doubts doubts)
+// faster, which decides between configs that are equally fast cold. `doubt`: a factor for stream-K.
+static double judge_with(const struct kg_cuda_contract_plan *plan, double doubt)
 {
     const double warm = 0.12;
     if (!kg_cuda_contract_check(plan, NULL))
@@ -193,24 +188,20 @@ static double judge_with(const struct kg_cuda_contract_plan *plan, struct doubts
     double seconds = kg_cuda_contract_seconds(plan, &its);
     if (kg_group_bytes(plan->group) < (double)plan->facts->cache[3])
         seconds += warm * kg_cuda_contract_copy_seconds(plan, &its);
-    bool is_large = plan->config.tile_m * plan->config.tile_n > 128 * 64;
-    return seconds * (kg_cuda_wgmma_is_stream_k(plan)        ? doubts.stream_k
-                      : plan->config.split_k > 1 && is_large ? doubts.split
-                                                             : 1);
+    return seconds * (kg_cuda_wgmma_is_stream_k(plan) ? doubt : 1);
 }
 
 // Where lines are aligned, stream-K has to be expected to gain a tenth: in races of eight shapes it
-// gained at most 0.5 %. Large tiles whose K is split gained 12 % in all three of 15 races in which
-// they were expected to gain 3 to 12 %, and lost 3 % in the one in which they were to gain 2 %.
+// gained at most 0.5 %.
 static double judge(const struct kg_cuda_contract_plan *plan)
 {
-    return judge_with(plan, (struct doubts){1.1, 1.03});
+    return judge_with(plan, 1.1);
 }
 
-// Where they are not, stream-K took as long as expected: four shapes within 1 %.
+// Where they are not, it took as long as expected: four shapes within 1 %.
 static double judge_odd(const struct kg_cuda_contract_plan *plan)
 {
-    return judge_with(plan, (struct doubts){1.02, 1});
+    return judge_with(plan, 1.02);
 }
 
 // Shapes of multicast clusters. Those of more than two blocks are for unaligned operands, whose
