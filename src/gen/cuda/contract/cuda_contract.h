@@ -59,6 +59,7 @@ struct kg_cuda_contract_cost_terms {
     double multiply_seconds; // of an SM, for one stage of one tile
     double stage_latency;    // of a block alone on its SM: a stage takes at least as long
     double copy_factor;      // time to fill a stage, as a multiple of the usual one
+    bool copies_all_lines;   // of a tile, those beyond the tensor too
     bool folds_in_cluster;   // the K slices of a tile are blocks of a cluster, which adds them up
     double reread_factor;    // time to read data again, as a multiple of the usual one; 0: as 1
     double epilogue_seconds; // of a thread, for the epilogue of its accumulators

@@ -372,19 +372,23 @@ static double piece_seconds(const struct kg_cuda_contract_plan *plan)
     return seconds;
 }
 
-// The factor on copies that the alignment of lines costs.
+// The factor on copies that the alignment of lines costs. Lines that begin anywhere cut sectors of
+// memory: short pieces of them, of 64 bytes, three for two. (Longer ones are cut less, but 256
+// bytes took longer than 128.)
 static double copy_factor(const struct kg_cuda_contract_plan *plan)
 {
-    enum { CHUNK = 16, WORD = 4 };
+    enum { CHUNK = 16, WORD = 4, SHORT = 64 };
     int64_t bits = 0;
     for (int operand = 0; operand < 2; operand++) {
         int64_t across = operand ? plan->n : plan->m;
         bits |= size_of(plan) * (plan->k_major[operand] ? plan->k : across);
     }
-    return bits % WORD != 0    ? plan->times->mma_registers
-           : bits % CHUNK != 0 ? plan->times->mma_narrow
-           : bits % 128 != 0   ? plan->times->mma_unaligned
-                               : 1;
+    int64_t width = bits & -bits;
+    double cut = plan->config.tile_k * size_of(plan) <= SHORT ? 1.2 : 1;
+    return width < WORD       ? plan->times->mma_registers * cut
+           : width < CHUNK    ? plan->times->mma_narrow * cut * WORD / (double)width
+           : width % 128 != 0 ? plan->times->mma_unaligned
+                              : 1;
 }
 
 static struct kg_cuda_contract_cost_terms cost_terms(const struct kg_cuda_contract_plan *plan)
@@ -403,6 +407,7 @@ static struct kg_cuda_contract_cost_terms cost_terms(const struct kg_cuda_contra
         .multiply_seconds = multiply > 0 && multiply < read ? read : multiply,
         .stage_latency = step * plan->config.tile_k * size_of(plan) / 32 + piece_seconds(plan),
         .copy_factor = copy_factor(plan),
+        .copies_all_lines = true,
         .store_factor = plan->n * size_of(plan) % 16 != 0 ? plan->times->mma_unaligned_store : 1,
         .store_seconds = plan->times->mma_store * plan->config.tile_m * plan->config.tile_n,
         .folds_in_cluster = is_cluster(plan),

@@ -72,7 +72,10 @@ static double fill_seconds(const struct kg_cuda_contract_plan *plan,
     int64_t splits = plan->config.split_k > 1 ? plan->config.split_k : 1;
     double units = (double)plan->facts->units, work = (double)(tiles_of(plan) * splits);
     double own = stage_bytes(plan, true), loading = work < units ? work / units : 1;
-    double issued = fmax(stage_bytes(plan, false), own * cost_terms->copy_factor);
+    double copied = cost_terms->copies_all_lines ? operand_bytes(plan, 0, plan->config.tile_m) +
+                                                       operand_bytes(plan, 1, plan->config.tile_n)
+                                                 : own;
+    double issued = fmax(stage_bytes(plan, false), copied * cost_terms->copy_factor);
     return fmax(issued / fit->shared_rate, own * loading / fit->l2_rate);
 }
 

@@ -49,7 +49,7 @@ struct kg_cuda_contract_times {
     double mma_share;           // of the peak rate that tiles reach
     double mma_fragments;       // rate of fragment loads from shared memory, bytes a second
     double mma_unaligned;       // factor on copies of lines that are not aligned to 128 bytes,
-    double mma_narrow;          // not to 16 bytes,
+    double mma_narrow;          // not to 8 bytes, which are copied by 4,
     double mma_registers;       // not to 4 bytes: these go through registers
     double mma_copy;            // of a thread, for a copy that is shorter than a vector
     double mma_vector;          // of a thread, for a vector that goes through registers
