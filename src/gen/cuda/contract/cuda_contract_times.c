@@ -1,7 +1,8 @@
 // The constants of the time model of matrix products, fitted to cold times. ..._of_all: 632 of
 // configs drawn from the whole spaces of 14 shapes and 1614 of 146 races of listed shapes, f16 on
 // an H100 (80 GB, SXM5, driver 580), and 1027 of 148 shapes that seeds drew, f16 and bf16 on an
-// H200. ..._of_best: 1155 of the races of listed shapes. docs/model.md says how well the result
+// H200; sector_line: 28 races of odd lines, there. ..._of_best: 1155 of the races of listed shapes.
+// docs/model.md says how well the result
 // orders shapes that it was not fitted to.
 
 #include "gen/cuda/contract/cuda_contract_times.h"

@@ -41,9 +41,10 @@ struct kg_cuda_contract_times {
     double pair_n;           // share that a cluster of two along N adds, for 128 columns
     double stream_k_flag;    // until a partial tile's flag is seen
     double stream_k_tile;    // to write and read 128 x 128 partial accumulators
-    double unaligned_store;  // factor on storing elements one by one, where TMA cannot; and of an
-    double element_store;    // SM, what each of them takes if no other tile is multiplied meanwhile
-    double sector_line;      // the same of lines stored by sector, each by a warp
+    // Where TMA cannot store lines. Times of an SM count if no other tile is multiplied meanwhile.
+    double unaligned_store; // factor on storing them element by element
+    double element_store;   // of an SM, for an element
+    double sector_line;     // of an SM, for a line of a tile that a warp stores by sector
 
     // Of mma.sync only.
     double mma_share;           // of the peak rate that tiles reach
