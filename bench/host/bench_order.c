@@ -211,7 +211,7 @@ static int favourite_of(struct walk *walk, const int *seeds, int count)
                                      .target = kg_target_of(walk->device),
                                      .user = walk,
                                      .favourite = find_favourite};
-    struct kg_choice choice, others[2];
+    struct kg_choice choice, others[KG_SEARCH_STARTS - 1];
     int known = 0;
     for (int i = 0; i < count; i++) {
         if (seeds[i] < 0)
@@ -236,12 +236,12 @@ static double count_picks(struct walk *walk, bool with_patterns)
     int first = guess;
     if (with_patterns && kg_candidates_advise(&walk->candidates, prior, walk))
         first = kg_candidates_first(&walk->candidates, guess);
-    int seeds[] = {first, guess, -1};
+    int seeds[KG_SEARCH_STARTS] = {-1, first, guess, -1};
     if (with_patterns && walk->favourites.lead)
-        seeds[0] = favourite_of(walk, NULL, 0), seeds[1] = first, seeds[2] = guess;
-    else if (with_patterns)
-        seeds[2] = favourite_of(walk, seeds, 2);
-    for (int i = 0; i < 3; i++) {
+        seeds[0] = favourite_of(walk, NULL, 0);
+    if (with_patterns)
+        seeds[3] = favourite_of(walk, seeds, 3);
+    for (int i = 0; i < KG_SEARCH_STARTS; i++) {
         at = seeds[i];
         if (at < 0 || walk->candidates.items[at].state == KG_CANDIDATE_TRIED)
             continue;

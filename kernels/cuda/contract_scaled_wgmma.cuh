@@ -22,7 +22,8 @@
 // They take units of K steps by turns, and the second pair gives its sums to the first.
 //
 // K steps are divided evenly among the blocks by stream-K: those of a tile store partial tiles, and
-// the last of them adds up.
+// the last of them adds up. Or a tile is cut into slices of K for blocks side by side: each of them
+// stores its partial tile, and adds up a part of all.
 //
 // BUFFERED tiles are stored through shared memory, from where TMA stores a tile while the next one
 // is multiplied.
@@ -262,6 +263,148 @@ KG_INLINE void kg_tall_finish_buffered(const JOB &job, const kg_tall_sums<Block>
                              (int)task.item);
 }
 
+// ---- The epilogue of slices ----
+
+// Eight rows of a tile, of which a lane has two, in the columns of one instruction or, where these
+// are no run of their own, of both.
+template <class Block>
+struct kg_tall_part {
+    static constexpr int tiles = Block::panels ? 1 : Block::m_tiles;       // instructions of a part
+    static constexpr int all = Block::rows / 8 * (Block::m_tiles / tiles); // parts of a tile
+    int line, tile; // the first of its rows, of its instructions
+    KG_METHOD explicit kg_tall_part(int number)
+        : line(number / (Block::m_tiles / tiles) * 8), tile(number % (Block::m_tiles / tiles))
+    {
+    }
+    // The lane's row 0 or 1, and its first column from `column`, the lane's first of the tile, on.
+    KG_METHOD int64_t row(const kg_tile_task &task, int which) const
+    {
+        return task.row + line + threadIdx.x % 4 * 2 + which;
+    }
+    KG_METHOD int64_t column(int64_t column) const
+    {
+        return column + tile * Block::apart;
+    }
+    // What a partial tile has of it; `from`: the lane's first sums.
+    KG_METHOD void load(float (&to)[tiles][4], const float4 *from) const
+    {
+#pragma unroll
+        for (int i = 0; i < tiles; i++)
+            kg_partial_load(to[i], from + ((tile + i) * (Block::sums / 4) + line / 8) * 128);
+    }
+    KG_METHOD static kg_row_sums<Block::adjacent> sums(const float (&of)[tiles][4], int which)
+    {
+        kg_row_sums<Block::adjacent> sums;
+#pragma unroll
+        for (int i = 0; i < Block::adjacent; i++)
+            sums.at[i] = of[i / 2][which + i % 2 * 2];
+        return sums;
+    }
+};
+
+// Finishes rows of parts, `stride` parts apart, that have sums that are not finite: they are
+// computed again.
+template <class Block, class JOB>
+__device__ __noinline__ void
+kg_tall_finish_parts_again(const JOB job, const kg_row_sums<Block::adjacent> *rows,
+                           const kg_tile_task task, int64_t first_column, int number, int stride,
+                           int count)
+{
+    constexpr int width = Block::adjacent;
+#pragma unroll 1
+    for (int i = 0; i < 2 * count; i++) {
+        const kg_tall_part<Block> part(number + i / 2 * stride);
+        const int64_t row = part.row(task, i % 2), column = part.column(first_column);
+        const int there = kg_row_count<width>(row, job.rows(), column, job.columns());
+        kg_row_sums<width> sums = rows[i];
+        kg_row_recompute(job, sums, task, row, column, there, 0.0f);
+        kg_row_store(job, sums, task.item, row, column, there);
+    }
+}
+
+// Every `slices`-th part of a tile, from `number` on: the sums of all slices, whose partial tiles
+// begin at that of block `first`. As many are loaded at once as there are registers for.
+template <class Block, class JOB>
+KG_INLINE void kg_tall_finish_parts(const JOB &job, const kg_tile_task &task, int64_t column,
+                                    char *scratch, int first, int slices, int number, int consumer)
+{
+    typedef kg_tall_part<Block> part;
+    constexpr int width = Block::adjacent, loads = 16;
+    constexpr int fit = loads / (Block::slices * part::tiles), at_once = fit > 1 ? fit : 1;
+#pragma unroll 1
+    for (; number < part::all; number += at_once * slices) {
+        float loaded[at_once][Block::slices][part::tiles][4] = {};
+#pragma unroll
+        for (int i = 0; i < at_once; i++)
+#pragma unroll
+            for (int slice = 0; slice < Block::slices; slice++)
+                if (slice < slices && number + i * slices < part::all)
+                    part(number + i * slices)
+                        .load(loaded[i][slice],
+                              kg_tall_partial<Block>(scratch, first + slice, consumer) +
+                                  threadIdx.x % 128);
+        kg_row_sums<width> rows[2 * at_once];
+        float total = 0;
+#pragma unroll
+        for (int i = 0; i < at_once; i++) {
+#pragma unroll
+            for (int slice = 1; slice < Block::slices; slice++)
+#pragma unroll
+                for (int j = 0; j < part::tiles * 4; j++)
+                    loaded[i][0][j / 4][j % 4] += loaded[i][slice][j / 4][j % 4];
+#pragma unroll
+            for (int which = 0; which < 2; which++) {
+                rows[2 * i + which] = part::sums(loaded[i][0], which);
+                const bool is_there = part(number + i * slices).row(task, which) < job.rows();
+#pragma unroll
+                for (int j = 0; j < width; j++)
+                    total += is_there ? fabsf(rows[2 * i + which].at[j]) : 0;
+            }
+        }
+        if (!__all_sync(0xffffffff, kg_sum_is_reliable(total, 0.0f))) {
+            const int left = (part::all - number + slices - 1) / slices;
+            kg_tall_finish_parts_again<Block>(job, rows, task, column, number, slices,
+                                              left < at_once ? left : at_once);
+            continue;
+        }
+#pragma unroll
+        for (int i = 0; i < 2 * at_once; i++) {
+            const part at(number + i / 2 * slices);
+            const int64_t row = at.row(task, i % 2), from = at.column(column);
+            if (number + i / 2 * slices < part::all)
+                kg_row_store(job, rows[i], task.item, row, from,
+                             kg_row_count<width>(row, job.rows(), from, job.columns()));
+        }
+    }
+}
+
+// Stores the sums of a slice of a tile, and finishes a part of the tile once all of them are there.
+// A block tells each that reads its sums by a flag of its own, which that one clears. The blocks of
+// a tile are neighbours, and no more than there are SMs: started one after the other, they wait for
+// nothing but the end of earlier ones, even if others have most SMs.
+template <class Block, class JOB>
+KG_INLINE void kg_tall_finish_slice(const JOB &job, const kg_tall_sums<Block> &sums,
+                                    const kg_tile_task &task, int64_t column, char *scratch,
+                                    int slices, int consumer)
+{
+    constexpr int parts = kg_tall_part<Block>::all;
+    const int thread = threadIdx.x % 128;
+    const int mine = blockIdx.x % slices, first = blockIdx.x - mine;
+    const int readers = slices < parts ? slices : parts;
+    uint64_t *flags = kg_tall_flag<Block>(scratch, 0, 0) + consumer * Block::slices;
+    constexpr int of_block = Block::consumers * Block::slices;
+    sums.store(kg_tall_partial<Block>(scratch, blockIdx.x, consumer) + thread);
+    kg_tiles_meet<128>(consumer + 2);
+    if (thread < readers)
+        kg_partial_tell(flags + blockIdx.x * of_block + thread);
+    if (mine >= readers)
+        return;
+    if (thread < slices)
+        kg_partial_await(flags + (first + thread) * of_block + mine);
+    kg_tiles_meet<128>(consumer + 2);
+    kg_tall_finish_parts<Block>(job, task, column, scratch, first, slices, mine, consumer);
+}
+
 // ---- The kernel ----
 
 template <class Block, class JOB, class WEIGHTS>
@@ -287,6 +430,13 @@ KG_INLINE void kg_tall_consumer(const JOB &job, const WEIGHTS &weights,
             kg_tall_add_pair<Block>(total, shared.exchange, pair, consumer);
             if (pair > 0)
                 continue;
+        }
+        if constexpr (Block::slices > 1) {
+            if (work.slices > 1) {
+                kg_tall_finish_slice<Block>(job, total, piece.task, lane.column, scratch,
+                                            work.slices, consumer);
+                continue;
+            }
         }
         if constexpr (Block::stream_k) {
             if (piece.until < work.units) {

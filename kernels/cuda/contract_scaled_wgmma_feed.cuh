@@ -5,18 +5,19 @@
 
 // ---- The shape of a block ----
 
-// PAIRS of consumers take units of work by turns. STAGED: scales come through the ring, and zero
-// points of ZERO_BITS, if there are any: 4 or 8 or, for none, 0. And offsets, if STAGES_OFFSETS.
-// BUFFERED: tiles are stored from shared memory. LAYOUT: that of weights.
+// PAIRS of consumers take units of work by turns. SLICES: blocks that share a tile along K, at
+// most; 0: as many as stream-K makes. STAGED: scales come through the ring, and zero points of
+// ZERO_BITS, if there are any: 4 or 8 or, for none, 0. And offsets, if STAGES_OFFSETS. BUFFERED:
+// tiles are stored from shared memory. LAYOUT: that of weights.
 enum kg_tall_layout { KG_TALL_WORDS, KG_TALL_LINES, KG_TALL_PANELS }; // along N; along K; packed
-template <class NUMBER, int ROWS, int COLUMNS, int STAGES, int PAIRS, int GROUP, bool STREAM_K,
+template <class NUMBER, int ROWS, int COLUMNS, int STAGES, int PAIRS, int GROUP, int SLICES,
           bool STAGED, int ZERO_BITS, bool STAGES_OFFSETS, bool BUFFERED, kg_tall_layout LAYOUT,
           class INSTRUCTION>
 struct kg_tall_block {
     typedef INSTRUCTION instruction;
     static constexpr int rows = ROWS, columns = COLUMNS, depth = 64, stages = STAGES;
-    static constexpr int group = GROUP;
-    static constexpr bool stream_k = STREAM_K, staged = STAGED, stages_zeros = ZERO_BITS > 0;
+    static constexpr int group = GROUP, slices = SLICES;
+    static constexpr bool stream_k = SLICES == 0, staged = STAGED, stages_zeros = ZERO_BITS > 0;
     static constexpr bool stages_offsets = STAGES_OFFSETS, buffered = BUFFERED;
     static constexpr int pairs = PAIRS, consumers = 2; // of a pair
     static constexpr int m_tiles = COLUMNS / 128;      // instructions of a consumer in a K step
@@ -64,6 +65,7 @@ struct kg_tall_block {
     static constexpr int row_sums = ROWS * (has_runs && run < depth ? depth / run : 1);
     static_assert(PAIRS <= 2, "the second pair gives its sums to the first");
     static_assert(PAIRS == 1 || !BUFFERED, "barriers are for one pair");
+    static_assert(SLICES <= 1 || !BUFFERED, "slices are finished from registers");
     // A pair waits for a stage while it holds the last two of its own, at most four before.
     static_assert(STAGES >= (PAIRS == 1 ? 3 : 5), "consumers would wait for each other");
     static_assert(ROWS % 8 == 0 && GROUP % 16 == 0, "whole instructions");
@@ -142,26 +144,34 @@ struct kg_tall_piece {
     int tile; // counted from the first divided tile
 };
 
-// What a block does: its range of divided tiles, from the end, then whole tiles.
+// What a block does: its range of divided tiles, from the end, then whole tiles; or a slice of one.
 template <class Block>
 struct kg_tall_work {
     kg_stream_k stream_k;
     kg_stream_k_range range;
     int tall, wide;   // in tiles
     int units, index; // of a tile; of the next whole one
+    int slices;       // of a tile, side by side; 1: none
 
     template <class JOB>
     KG_METHOD explicit kg_tall_work(const JOB &job)
         : tall((int)((job.rows() + Block::rows - 1) / Block::rows)),
           wide((int)((job.columns() + Block::columns - 1) / Block::columns)),
-          units((int)((job.depth() + Block::unit - 1) / Block::unit)), index(blockIdx.x)
+          units((int)((job.depth() + Block::unit - 1) / Block::unit)), index(blockIdx.x), slices(1)
     {
         const int tiles = (int)job.batches() * tall * wide;
+        if constexpr (Block::slices > 1)
+            slices = (int)gridDim.x / tiles;
         stream_k = Block::pairs > 1 ? kg_stream_k_make_rest(tiles, units, gridDim.x)
                                     : kg_stream_k_make(tiles, units, gridDim.x);
         if constexpr (!Block::stream_k)
             stream_k = {tiles, 0, 0};
         range = kg_stream_k_range_make(&stream_k, units, blockIdx.x);
+        if (Block::slices > 1 && slices > 1) {
+            const int slice = blockIdx.x % slices, until = units * (slice + 1) / slices;
+            stream_k.first_tile = 0;
+            range = {(int)blockIdx.x / slices, until, until - units * slice / slices};
+        }
     }
     KG_METHOD bool is_left() const
     {

@@ -17,7 +17,7 @@ struct kg_built_report {
     int valid, pruned, measured, failed;
     const char *limit;             // a constant
     char stopped[KG_STOPPED_TEXT]; // why the last round was the last
-    double searched;               // seconds of the version before the first round of one change
+    double searched; // seconds of the version before the first round of one change, when last raced
 };
 
 #endif

@@ -10,6 +10,9 @@
 // At this share of the roofline further search gains nothing: the copy that measured the bandwidth
 // varies by about as much from run to run.
 #define NEAR_LIMIT 0.92
+#define BEYOND_LIMIT                                                                               \
+    1.15                   // share from which the peak was measured in a slow moment, or what was
+                           // moved stayed in a cache: then it limits nothing
 #define MOSTLY_LAUNCH 0.5  // share of the time from which launches are what limits
 #define MUCH_IDLE 0.2      // share of unit time: ncu's threshold for a partial wave
 #define MUCH_SPILLING 0.05 // of the instructions of a loop
@@ -99,7 +102,7 @@ static bool is_at_roofline(struct tree *tree)
     const struct kg_roofline *roofline = &tree->evidence->roofline;
     say(tree, "%.2f of the %s", tree->diagnosed->share,
         roofline->memory_bound ? "bandwidth" : "arithmetic peak");
-    if (tree->diagnosed->share < NEAR_LIMIT)
+    if (tree->diagnosed->share < NEAR_LIMIT || tree->diagnosed->share > BEYOND_LIMIT)
         return false;
     tree->diagnosed->at_limit = true;
     return claim(tree, KG_BOTTLENECK_NONE, roofline->seconds);

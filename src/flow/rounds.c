@@ -19,17 +19,20 @@
 // Smaller gains are within the noise and do not replace a version.
 #define MIN_GAIN 1.01
 #define RACE_PART 1.2 // a race of three, in races of the plan and its baseline
+#define LAST_RACES 3  // of the loop's version with that of the search
 
 // A kind of change that gave nothing from this version.
 struct dead_end {
     char *base;
     enum kg_change change;
+    bool is_open; // it led to another version, which was not given up yet
 };
 
 struct loop {
     struct kg_build_run *build;
-    double began; // the time of the search counts from here
-    double race;  // seconds that a race takes
+    double began;             // the time of the search counts from here
+    double race;              // seconds that a race takes
+    struct kg_plan *searched; // what the search found, when another version has taken its place
     struct dead_end *dead_ends;
     int count, capacity;
     bool failed; // no memory for a dead end
@@ -42,6 +45,7 @@ struct attempt {
     struct kg_diagnosed diagnosed;
     double predicted; // seconds; 0: unknown
     bool counts;      // something new was tried: it is a round
+    bool is_last;     // nothing is: what the search found races once more
 };
 
 __attribute__((format(printf, 2, 3))) static void stop(struct loop *loop, const char *format, ...)
@@ -60,7 +64,7 @@ static bool has_stopped(const struct loop *loop)
 
 // ---- Dead ends ----
 
-static void add_dead_end(struct loop *loop, const char *base, enum kg_change change)
+static void add_end(struct loop *loop, const char *base, enum kg_change change, bool is_open)
 {
     if (loop->count == loop->capacity) {
         int capacity = loop->capacity ? 2 * loop->capacity : 8;
@@ -74,13 +78,26 @@ static void add_dead_end(struct loop *loop, const char *base, enum kg_change cha
     char *copy = strdup(base);
     loop->failed |= !copy;
     if (copy)
-        loop->dead_ends[loop->count++] = (struct dead_end){copy, change};
+        loop->dead_ends[loop->count++] = (struct dead_end){copy, change, is_open};
+}
+
+static void add_dead_end(struct loop *loop, const char *base, enum kg_change change)
+{
+    add_end(loop, base, change, false);
+}
+
+// The search's version is back: what led away from it led nowhere.
+static void close_ends(struct loop *loop, const char *base)
+{
+    for (int i = 0; i < loop->count; i++)
+        if (strcmp(loop->dead_ends[i].base, base) == 0)
+            loop->dead_ends[i].is_open = false;
 }
 
 static bool is_dead_end(const struct loop *loop, enum kg_change change)
 {
     for (int i = 0; i < loop->count; i++)
-        if (loop->dead_ends[i].change == change &&
+        if (loop->dead_ends[i].change == change && !loop->dead_ends[i].is_open &&
             strcmp(loop->dead_ends[i].base, loop->build->plan->choice) == 0)
             return true;
     return false;
@@ -88,10 +105,18 @@ static bool is_dead_end(const struct loop *loop, enum kg_change change)
 
 static void recall_dead_end(void *user, const struct kg_round *round)
 {
-    for (int change = KG_CHANGE_NONE + 1; change < KG_CHANGE_COUNT; change++)
-        if (strcmp(round->kind, kg_change_keys[change]) == 0 &&
-            (!round->kept || change < KG_CHANGE_GROUPING))
-            add_dead_end(user, round->kept ? round->choice : round->base, (enum kg_change)change);
+    struct loop *loop = user;
+    if (round->kept && round->number > 1 && strcmp(round->kind, KG_ROUND_SEARCH) == 0)
+        close_ends(loop, round->choice);
+    for (int i = KG_CHANGE_NONE + 1; i < KG_CHANGE_COUNT; i++) {
+        enum kg_change change = (enum kg_change)i;
+        if (strcmp(round->kind, kg_change_keys[i]) != 0)
+            continue;
+        if (!round->kept || change < KG_CHANGE_GROUPING)
+            add_dead_end(loop, round->kept ? round->choice : round->base, change);
+        if (round->kept)
+            add_end(loop, round->base, change, true);
+    }
 }
 
 // Those of earlier builds, unless other kernels are written for the version now than were then.
@@ -154,22 +179,25 @@ static enum kg_status record_attempt(struct kg_build_run *build, const struct at
     struct kg_text diagnosis = {0}, difference = {0};
     const struct kg_bottleneck_row *row = attempt->diagnosed.row;
     bool everything = attempt->change == KG_CHANGE_NONE;
+    const char *change = attempt->is_last ? "another race with the version that the search found"
+                         : everything ? "a search over all parameters, and groupings that come near"
+                                      : kg_change_names[attempt->change][KG_ENGLISH];
+    int tried = challenger ? challenger->found.fresh + challenger->found.fresh_failed : 0;
     kg_text_format(&diagnosis, "%s: %s", row->name[KG_ENGLISH], attempt->diagnosed.evidence);
     if (challenger)
         diff_sources(build->plan, challenger, &difference);
     struct kg_round round = {
         .number = attempt->number,
         .diagnosis = kg_text_string(&diagnosis),
-        .change = everything ? "a search over all parameters, and groupings that come near"
-                             : kg_change_names[attempt->change][KG_ENGLISH],
+        .change = change,
         .choice = challenger ? challenger->choice : build->plan->choice,
         .before = before,
         .result = result,
         .base = build->plan->choice,
-        .kind = everything ? "search" : kg_change_keys[attempt->change],
+        .kind = everything ? KG_ROUND_SEARCH : kg_change_keys[attempt->change],
         .bottleneck = row->key,
         .predicted = attempt->predicted,
-        .tried = challenger ? challenger->found.fresh + challenger->found.fresh_failed : 0,
+        .tried = attempt->is_last ? 0 : tried,
         .kept = won,
         .difference = kg_text_string(&difference),
     };
@@ -197,9 +225,10 @@ static enum kg_status race(struct kg_build_run *build, struct kg_plan *challenge
 
 // Replaces the best version if the challenger, which is freed otherwise, is faster beyond the
 // noise. `*won` tells. If both are the same choice there is nothing to compare.
-static enum kg_status challenge(struct kg_build_run *build, const struct attempt *attempt,
+static enum kg_status challenge(struct loop *loop, const struct attempt *attempt,
                                 struct kg_plan *challenger, bool *won, struct kg_error *error)
 {
+    struct kg_build_run *build = loop->build;
     struct kg_bench_result *best = &build->report->bench;
     bool same = strcmp(challenger->choice, build->plan->choice) == 0;
     struct kg_bench_result bench = *best;
@@ -226,7 +255,10 @@ static enum kg_status challenge(struct kg_build_run *build, const struct attempt
         build->plan = challenger;
         *best = bench;
     }
-    kg_flow_plan_free(loser);
+    if (*won && attempt->change != KG_CHANGE_NONE && !loop->searched)
+        loop->searched = loser;
+    else
+        kg_flow_plan_free(loser);
     return status == KG_OK && *won ? kg_build_run_write_kernel(build, error) : status;
 }
 
@@ -247,8 +279,9 @@ static bool has_time(struct loop *loop, double *left)
     *left = 0;
     if (limit <= 0)
         return true;
-    // What the search finds is raced with the current version.
-    *left = limit - (kg_times_now() - loop->began) - RACE_PART * loop->race;
+    // What the search finds is raced with the current version, and in the end with the search's.
+    int races = loop->searched ? 1 + LAST_RACES : 1;
+    *left = limit - (kg_times_now() - loop->began) - races * RACE_PART * loop->race;
     if (*left <= 0)
         stop(loop, "time is up");
     return *left > 0;
@@ -291,7 +324,7 @@ static enum kg_status run_round(struct loop *loop, struct attempt *attempt, stru
     add_found(build->report, found, attempt->change == KG_CHANGE_NONE);
     build->report->rounds = attempt->number;
     char *base = strdup(build->plan->choice);
-    status = challenge(build, attempt, challenger, &won, error);
+    status = challenge(loop, attempt, challenger, &won, error);
     if (status == KG_OK && !base)
         status = kg_error_memory(error, "a round");
     // The neighbours of a version by values of some parameters are those of the winner, too.
@@ -375,6 +408,52 @@ static bool may_gain(struct loop *loop, const struct attempt *attempt)
     return !has_stopped(loop);
 }
 
+// The race that ended as most did: as many ratios are smaller as are larger.
+static int median_race(const double *ratios)
+{
+    for (int i = 0; i < LAST_RACES; i++) {
+        int before = 0;
+        for (int k = 0; k < LAST_RACES; k++)
+            before += ratios[k] < ratios[i] || (ratios[k] == ratios[i] && k < i);
+        if (before == LAST_RACES / 2)
+            return i;
+    }
+    return 0;
+}
+
+// Of many rounds some are won by luck, too. So in the end the version of the search races with the
+// loop's again, and takes its place if it is faster.
+static enum kg_status settle(struct loop *loop, struct attempt *attempt, struct kg_error *error)
+{
+    struct kg_build_run *build = loop->build;
+    struct kg_bench_result bench[LAST_RACES];
+    double ended[LAST_RACES], ratios[LAST_RACES];
+    enum kg_status status = KG_OK;
+    if (!loop->searched || strcmp(loop->searched->choice, build->plan->choice) == 0)
+        return KG_OK;
+    for (int i = 0; i < LAST_RACES && status == KG_OK; i++) {
+        status =
+            kg_build_run_measure(build, loop->searched, build->plan, &bench[i], &ended[i], error);
+        ratios[i] = status == KG_OK ? ended[i] / bench[i].seconds : 0;
+    }
+    if (status != KG_OK)
+        return status;
+    int race = median_race(ratios);
+    build->report->searched = bench[race].seconds;
+    if (ratios[race] <= 1)
+        return KG_OK;
+    attempt->is_last = true;
+    attempt->change = KG_CHANGE_NONE;
+    attempt->predicted = 0;
+    status = record_attempt(build, attempt, loop->searched, ended[race], &bench[race], "kept", true,
+                            error);
+    struct kg_plan *loser = build->plan;
+    build->plan = loop->searched;
+    build->report->bench = bench[race];
+    loop->searched = loser; // freed with the loop
+    return status == KG_OK ? kg_build_run_write_kernel(build, error) : status;
+}
+
 // The search over everything comes first, unless the first version is good enough already.
 static enum kg_status run_all(struct loop *loop, struct kg_error *error)
 {
@@ -401,7 +480,7 @@ static enum kg_status run_all(struct loop *loop, struct kg_error *error)
         if (status == KG_OK && loop->failed)
             status = kg_error_memory(error, "the rounds");
     }
-    return status;
+    return status == KG_OK ? settle(loop, &attempt, error) : status;
 }
 
 static enum kg_status measure_first(struct kg_build_run *build, struct kg_error *error)
@@ -436,6 +515,7 @@ enum kg_status kg_rounds_run(struct kg_build_run *build, struct kg_error *error)
     if (status == KG_OK)
         status = run_all(&loop, error);
     free_dead_ends(&loop);
+    kg_flow_plan_free(loop.searched);
     // Cancelled by the caller: the results so far are kept.
     return status == KG_ERROR_CANCELLED ? KG_OK : status;
 }

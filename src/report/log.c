@@ -186,7 +186,7 @@ const char *kg_log_change(const char *kind, enum kg_language language)
     static const char *const search[] = {"search", "搜索"};
     if (!kind[0])
         return "";
-    if (strcmp(kind, "search") == 0)
+    if (strcmp(kind, KG_ROUND_SEARCH) == 0)
         return search[language];
     for (int i = 0; i < KG_CHANGE_COUNT; i++)
         if (strcmp(kind, kg_change_keys[i]) == 0)

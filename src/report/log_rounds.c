@@ -179,7 +179,7 @@ static void say_result(struct kg_log *log, const struct kg_round *round, bool sa
 static void say_lesson(struct kg_log *log, const struct kg_round *round, bool same)
 {
     struct kg_log_figure ratio = kg_log_ratio(round->before, round->after);
-    bool is_kind = round->kind[0] && strcmp(round->kind, "search") != 0; // of change
+    bool is_kind = round->kind[0] && strcmp(round->kind, KG_ROUND_SEARCH) != 0; // of change
     kg_log_say(log, "\n**Lesson.** ", "\n**经验总结**：");
     say_kind(log, round, log->language == KG_CHINESE ? "本次修改" : "this change");
     if (!kg_view_known(round->after))

@@ -22,7 +22,8 @@ static struct version version_of(const struct kg_round *round)
     return (struct version){round->choice, round->after, round->baseline};
 }
 
-// Of the latest build. `rounds` stays empty if no round followed the search.
+// Of the latest build. `rounds` stays empty if no round followed the search, or if the search's
+// version took its place again.
 static struct reached follow(const struct kg_view *view)
 {
     struct reached reached = {0};
@@ -37,10 +38,12 @@ static struct reached follow(const struct kg_view *view)
             continue;
         if (kg_log_is_kept(round))
             now = version_of(round);
-        if (strcmp(round->kind, "search") == 0)
+        if (strcmp(round->kind, KG_ROUND_SEARCH) == 0) {
             reached.search = now;
-        else
+            reached.rounds = (struct version){0};
+        } else {
             reached.rounds = now;
+        }
     }
     return reached;
 }

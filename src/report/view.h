@@ -79,8 +79,6 @@ struct kg_progress {
 };
 struct kg_progress kg_view_progress(const struct kg_view *view);
 
-#define KG_ROUND_SEARCH "search" // the kind of a round that searches everything
-
 // Of the latest build: the search over everything, the time of the best version after it, and that
 // after the last round that was kept since. False if there was no such search.
 struct kg_loop {

@@ -128,8 +128,11 @@ enum kg_status kg_store_list(struct kg_store *store, const char *pattern, bool j
 enum kg_status kg_store_forget(struct kg_store *store, const char *pattern, int *count,
                                struct kg_error *error);
 
+#define KG_ROUND_SEARCH "search" // the kind of a round that searches everything
+
 // A round of the optimisation loop. All texts are for people but `kind` and `bottleneck`, which are
-// keys: of kg_change_keys or "search" for a search over everything, and of kg_bottlenecks. Either
+// keys: of kg_change_keys or KG_ROUND_SEARCH, and of kg_bottlenecks. A later round of that kind is
+// the search's version, which took its place again at the end of a build. Either
 // is "" if there was no such thing; in rounds that were recorded by versions before them, so are
 // `base` and `difference`.
 struct kg_round {

@@ -81,8 +81,7 @@ int kg_search_starts(const struct kg_search *search, const struct kg_choice *gue
         count += !is_among(&starts[count], starts, count);
     if (!is_among(guess, starts, count))
         starts[count++] = *guess;
-    if (!search->favourites_lead)
-        count += kg_search_favourite(search, guess, starts, count, &starts[count]);
+    count += kg_search_favourite(search, guess, starts, count, &starts[count]);
     return count;
 }
 

@@ -3,6 +3,7 @@
 #include "flow/diagnose.h"
 #include "test.h"
 
+#include <math.h>
 #include <string.h>
 
 // A version that takes 100 us, of which the roofline explains 40; no branch before the last
@@ -32,7 +33,7 @@ static struct kg_diagnosed diagnose(const struct kg_evidence *evidence)
     struct kg_diagnosed diagnosed;
     kg_flow_diagnose(evidence, &diagnosed);
     CHECK(diagnosed.row == &kg_bottlenecks[diagnosed.bottleneck]);
-    CHECK(diagnosed.attainable >= evidence->roofline.seconds);
+    CHECK(diagnosed.attainable >= fmin(evidence->roofline.seconds, evidence->seconds));
     CHECK(diagnosed.attainable <= evidence->seconds);
     CHECK(diagnosed.evidence[0] && strlen(diagnosed.evidence) < KG_EVIDENCE_TEXT);
     return diagnosed;
@@ -57,6 +58,22 @@ static void the_roofline_ends_all(void)
     CHECK(diagnose(&evidence).changes[0] == KG_CHANGE_NONE);
     evidence.roofline.memory_bound = false;
     IS(&evidence, KG_BOTTLENECK_NONE, "0.97 of the arithmetic peak");
+}
+
+// What is faster than the roofline by more than noise was not limited by it.
+static void a_roofline_that_is_exceeded_ends_nothing(void)
+{
+    struct kg_evidence evidence = ordinary(true);
+    evidence.roofline.seconds = evidence.roofline.memory_seconds = 110e-6;
+    IS(&evidence, KG_BOTTLENECK_NONE, "1.10 of the bandwidth");
+    CHECK(diagnose(&evidence).at_limit);
+    evidence.roofline.seconds = evidence.roofline.memory_seconds = 130e-6;
+    IS(&evidence, KG_BOTTLENECK_BANDWIDTH, "1.30 of the bandwidth");
+    CHECK(!diagnose(&evidence).at_limit);
+    evidence.roofline.memory_bound = false;
+    evidence.roofline.memory_seconds = 10e-6;
+    IS(&evidence, KG_BOTTLENECK_ARITHMETIC, "1.30 of the arithmetic peak");
+    CHECK(!diagnose(&evidence).at_limit);
 }
 
 static void launches_are_compared_with_their_cost_here(void)
@@ -210,7 +227,8 @@ static void the_table_is_complete(void)
         CHECK(kg_change_names[i][0] && kg_change_names[i][1]);
 }
 
-TEST_MAIN(the_roofline_ends_all, launches_are_compared_with_their_cost_here, blocks_and_waves,
-          spills_come_before_pipes, every_pipe_has_its_row, counts_are_not_all_believed,
-          memory_far_from_its_peak, occupancy_only_where_issue_slots_are_lost,
-          arithmetic_far_from_its_peak, the_table_is_complete)
+TEST_MAIN(the_roofline_ends_all, a_roofline_that_is_exceeded_ends_nothing,
+          launches_are_compared_with_their_cost_here, blocks_and_waves, spills_come_before_pipes,
+          every_pipe_has_its_row, counts_are_not_all_believed, memory_far_from_its_peak,
+          occupancy_only_where_issue_slots_are_lost, arithmetic_far_from_its_peak,
+          the_table_is_complete)

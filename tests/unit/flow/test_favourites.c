@@ -181,4 +181,55 @@ static void favourites_are_foreseen(void)
     }
 }
 
-TEST_MAIN(records_of_other_problems_lead_a_search, favourites_are_foreseen)
+// The rule's choice with another value of its first parameter that has one.
+static struct kg_choice neighbour(void)
+{
+    struct kg_choice other = rule;
+    struct kg_space space;
+    const struct kg_match *match = rule.matches[0];
+    match->family->space(match, &space);
+    for (int i = 0; i < space.count; i++)
+        for (int at = 0; at < space.parameters[i].count; at++) {
+            struct kg_text reason = {0};
+            other = rule;
+            other.configs[0].value[i] = space.parameters[i].choices[at];
+            bool fits = other.configs[0].value[i] != rule.configs[0].value[i] &&
+                        match->family->valid(match, &other.configs[0], &reason);
+            kg_text_free(&reason);
+            if (fits)
+                return other;
+        }
+    return other;
+}
+
+// Where favourites lead, the next one is tried behind the rule's choice.
+static void a_second_favourite_follows(void)
+{
+    static const char *const others[] = {"another", "and one more"};
+    begin();
+    const struct kg_choice best = remote(), second = neighbour();
+    for (int i = 0; i < 2; i++) {
+        record(others[i], &rule, 2e-5);
+        record(others[i], &second, 1.02e-5);
+        record(others[i], &best, 1e-5);
+    }
+    const struct kg_request request = {
+        .session = &session, .problem = here.problem, .device = device};
+    struct kg_learned learned;
+    struct kg_choice starts[KG_SEARCH_STARTS];
+    kg_recorder_learned(&request, &learned);
+    kg_recorder_favourites(&request, &learned);
+    const struct kg_search search = {.device = device,
+                                     .problem = here.problem,
+                                     .target = &kg_target_host,
+                                     .user = &learned,
+                                     .favourite = kg_recorder_favourite,
+                                     .favourites_lead = learned.favourites.lead};
+    CHECK(kg_search_starts(&search, &rule, starts) == 3);
+    CHECK(is(&starts[0], &best) && is(&starts[1], &rule) && is(&starts[2], &second));
+    kg_recorder_forget(&learned);
+    end();
+}
+
+TEST_MAIN(records_of_other_problems_lead_a_search, favourites_are_foreseen,
+          a_second_favourite_follows)

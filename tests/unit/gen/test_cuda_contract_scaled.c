@@ -134,12 +134,19 @@ static void what_is_refused(void)
                     "tile_m=256 tile_n=128 stages=5", "");
     check_reason_on("sm_90a", definitions, "runs", LARGE, "tile_m=72 tile_n=256 stages=8",
                     "a smaller tile covers the output");
+    // Tiles of more than 144 rows are not 8 rows apart.
+    check_reason_on("sm_90a", definitions, "panels", "M=161 N=4096 K=4096 T=bf16",
+                    "tile_m=192 tile_n=128 stages=6", "");
+    check_reason_on("sm_90a", definitions, "panels", "M=160 N=4096 K=4096 T=bf16",
+                    "tile_m=192 tile_n=128 stages=6", "a smaller tile covers the output");
     check_reason_on("sm_90a", definitions, "column", "M=512 N=4096 K=4096 T=f16",
                     "tile_m=128 tile_n=256 stages=12",
                     "a block would need more shared memory than there is");
     check_reason_on("sm_90a", definitions, "runs", LARGE, TALL_TILE " split_k=9",
                     "more K slices than units of work or SMs");
     check_reason_on("sm_90a", definitions, "runs", LARGE, TALL_TILE " buffered=1", "");
+    check_reason_on("sm_90a", definitions, "runs", LARGE, TALL_TILE " split_k=4 buffered=1",
+                    "slices of K are finished from registers");
     check_reason_on("sm_90a", definitions, "runs", LARGE,
                     "tile_m=32 tile_n=256 stages=6 buffered=1",
                     "two pairs of consumers leave no room for a tile");
@@ -206,7 +213,19 @@ static void what_is_launched(void)
     // Slices of equal length.
     grids =
         launches("column", "M=20 N=4096 K=4096 T=f16", "tile_m=24 tile_n=256 stages=8 split_k=8");
-    CHECK(grids.grids[WGMMA].blocks[0] == 128 && grids.scratch > 0);
+    CHECK(grids.grids[WGMMA].blocks[0] == 128);
+    // For each of 132 blocks a partial tile and, for each consumer, a flag for each of 8 readers.
+    CHECK(grids.scratch == (132 * (24 * 256 * 4 + 2 * 8 * 8) + 1023) / 1024 * 1024);
+    // As many slices as there are SMs for, and whole tiles where these are enough.
+    grids =
+        launches("column", "M=20 N=6144 K=4096 T=f16", "tile_m=24 tile_n=256 stages=8 split_k=8");
+    CHECK(grids.grids[WGMMA].blocks[0] == 24 * 5);
+    grids =
+        launches("column", "M=90 N=6144 K=4096 T=f16", "tile_m=24 tile_n=256 stages=8 split_k=8");
+    CHECK(grids.grids[WGMMA].blocks[0] == 24 * 4);
+    grids =
+        launches("column", "M=200 N=6144 K=4096 T=f16", "tile_m=24 tile_n=256 stages=8 split_k=8");
+    CHECK(grids.grids[WGMMA].blocks[0] == 132);
     // So are small products that the gate tries.
     grids = launches("column", "M=3 N=32 K=8 T=f16", "tile_m=24 tile_n=256 stages=8 split_k=8");
     CHECK(grids.grids[WGMMA].blocks[0] == 1 && grids.grids[ANY].blocks[0] == 0);

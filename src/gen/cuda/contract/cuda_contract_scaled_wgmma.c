@@ -13,6 +13,7 @@
 #include <string.h>
 
 enum { GROUP = 128 }; // threads of a warp group
+enum { ROWS };        // the parameter of a tile's rows
 
 static const struct kg_cuda_contract_form form;
 
@@ -146,16 +147,23 @@ static int64_t least_of(int64_t a, int64_t b)
 int64_t kg_cuda_tall_blocks(const struct kg_cuda_contract_plan *plan)
 {
     int64_t limit = plan->facts->units > 0 ? plan->facts->units : 1;
-    int64_t tiles = kg_cuda_contract_tiles(plan), all = tiles * kg_cuda_tall_units(plan);
-    int slices = plan->config.split_k;
-    return least_of(limit, slices == 0 ? all : least_of(all, tiles * slices));
+    int64_t tiles = kg_cuda_contract_tiles(plan), units = kg_cuda_tall_units(plan);
+    if (plan->config.split_k == 0)
+        return least_of(limit, tiles * units);
+    // As many slices as there are SMs and units of work for: sizes may be others than those chosen
+    // for.
+    int64_t slices = least_of(plan->config.split_k, units);
+    if (tiles > 0)
+        slices = least_of(slices, limit / tiles);
+    return slices > 1 ? tiles * slices : least_of(limit, tiles);
 }
 
 int64_t kg_cuda_tall_partial_bytes(const struct kg_cuda_contract_plan *plan)
 {
     enum { FLAG = 8, SUM = 4 };
-    int64_t of_block =
-        (int64_t)plan->config.tile_m * plan->config.tile_n * SUM + KG_TALL_CONSUMERS * FLAG;
+    int readers = plan->config.split_k > 1 ? plan->config.split_k : 1; // of a block's partial tile
+    int64_t of_block = (int64_t)plan->config.tile_m * plan->config.tile_n * SUM +
+                       KG_TALL_CONSUMERS * FLAG * readers;
     int64_t bytes = kg_cuda_tall_is_divided(plan) ? plan->facts->units * of_block : 0;
     return kg_ceil_div(bytes, KG_TALL_ROUND) * KG_TALL_ROUND;
 }
@@ -181,6 +189,17 @@ static int most_rows(const struct kg_cuda_contract_plan *plan)
     bool scales_sums =
         has_runs && !kg_cuda_scaled_rounds(plan) && kg_cuda_scaled_dtype(plan) == KG_F16;
     return beside_zeros || scales_sums ? SCALED : OF_INSTRUCTION;
+}
+
+// Rows of the next smaller tile of the space; 0: there is none.
+static int64_t next_smaller(int rows)
+{
+    int64_t next = 0;
+    for (int i = 0; i < form.parameters[ROWS].count; i++) {
+        int64_t other = form.parameters[ROWS].choices[i];
+        next = other < rows && other > next ? other : next;
+    }
+    return next;
 }
 
 // ---- Validity ----
@@ -217,14 +236,15 @@ static bool valid(const struct kg_cuda_contract_plan *plan, struct kg_text *reas
         return kg_cuda_contract_refuse(reason, "more K slices than units of work or SMs");
     if (plan->config.buffered && kg_cuda_tall_pairs(plan) > 1)
         return kg_cuda_contract_refuse(reason, "two pairs of consumers leave no room for a tile");
+    if (plan->config.buffered && plan->config.split_k > 1)
+        return kg_cuda_contract_refuse(reason, "slices of K are finished from registers");
     if (plan->config.buffered && !kg_cuda_tall_can_buffer(plan))
         return kg_cuda_contract_refuse(reason, "TMA cannot store the output");
     if (plan->config.tile_m > most_rows(plan))
         return kg_cuda_contract_refuse(reason, "a thread would need more registers than it has");
     if (plan->config.stages < kg_cuda_tall_least_stages(plan))
         return kg_cuda_contract_refuse(reason, "fewer stages than consumers hold");
-    if (plan->config.tile_m > KG_TALL_ROWS_OF_INSTRUCTION &&
-        plan->config.tile_m - KG_TALL_ROWS_OF_INSTRUCTION >= kg_cuda_scaled_rows(plan))
+    if (next_smaller(plan->config.tile_m) >= kg_cuda_scaled_rows(plan))
         return kg_cuda_contract_refuse(reason, "a smaller tile covers the output");
     return kg_cuda_tall_shared_bytes(plan) <= plan->facts->shared_bytes ||
            kg_cuda_contract_refuse(reason, "a block would need more shared memory than there is");
@@ -280,9 +300,9 @@ static void emit(struct kg_code *code, const struct kg_cuda_contract_plan *plan)
     kg_code_begin(code);
     kg_text_add(text, "using block = kg_tall_block<");
     kg_cuda_scaled_number(text, plan);
-    kg_text_format(text, ", %d, %d, %d, %d, %lld, %s, %s, %d, %s, %s, %s, %s_instruction>;",
+    kg_text_format(text, ", %d, %d, %d, %d, %lld, %d, %s, %d, %s, %s, %s, %s_instruction>;",
                    plan->config.tile_m, plan->config.tile_n, plan->config.stages,
-                   kg_cuda_tall_pairs(plan), group, truth(kg_cuda_tall_is_divided(plan)),
+                   kg_cuda_tall_pairs(plan), group, plan->config.split_k,
                    truth(kg_cuda_tall_stages_scales(plan)),
                    kg_cuda_tall_stages_zeros(plan) ? kg_cuda_scaled_zero_bits(plan) : 0,
                    truth(kg_cuda_tall_stages_offsets(plan)), truth(plan->config.buffered),

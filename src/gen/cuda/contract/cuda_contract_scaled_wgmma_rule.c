@@ -18,8 +18,8 @@ static int64_t least_of(int64_t a, int64_t b)
 // Fitted on an H200 with cold caches, 2026-11-30, to 612 configs of 59 problems, most of them with
 // weights in panels and more than 32 rows: 8 % root mean square error of those near the fastest.
 // What few rows depend on (launch, bandwidth, overlap, the least time of a unit) is from an H100,
-// 578 configs of 44 problems. Seconds for 128 K indices of a tile of 256 columns, and what comes
-// beside.
+// 578 configs of 44 problems; `slice` and `meeting` are from an H200, 163 configs of 15 problems.
+// Seconds for 128 K indices of a tile of 256 columns, and what comes beside.
 static const struct {
     double launch;       // fixed, from the launch to the end
     double bandwidth;    // share of the device's that is reached
@@ -35,13 +35,14 @@ static const struct {
     double fill;           // the same into a buffer in shared memory
     double turn;           // from one tile to the next
     double piece, partial; // of partial tiles: fixed, and bytes a second
+    double slice, meeting; // the same of slices: the bytes a second are of all SMs together
     double overlap;        // share of the shorter of work and memory that adds to the longer
     double pack, packed;   // of packing: fixed, and share of the bandwidth
     double words, copying; // factors of memory and of work where words of weights are copied
     double clock;          // at which this was measured
-} measured = {4.6e-6,  0.59,     0.136e-6, 0.154e-9, 0.243e-6, 7.52e-9, 0.058e-6, 0.94e-9,
-              2.5e-9,  0.386e-6, 0.035e-6, 1.11,     0.52e-6,  27.9e9,  120e9,    1.34e-6,
-              2.36e-6, 85.8e9,   0.05,     3e-6,     0.6,      1.3,     1.14,     1.98e9};
+} measured = {4.6e-6,   0.59,     0.136e-6, 0.154e-9, 0.243e-6, 7.52e-9, 0.058e-6, 0.94e-9, 2.5e-9,
+              0.386e-6, 0.035e-6, 1.11,     0.52e-6,  27.9e9,   120e9,   1.34e-6,  2.36e-6, 85.8e9,
+              1.8e-6,   4.5e12,   0.05,     3e-6,     0.6,      1.3,     1.14,     1.98e9};
 
 enum { UNIT = 128 }; // K indices
 
@@ -74,11 +75,18 @@ static double both_seconds(double busy, double memory)
     return busy > memory ? busy + measured.overlap * memory : memory + measured.overlap * busy;
 }
 
+// Blocks that finish a tile together.
+static double slices_of(const struct kg_cuda_contract_plan *plan)
+{
+    int64_t tiles = kg_cuda_contract_tiles(plan), blocks = kg_cuda_tall_blocks(plan);
+    return plan->config.split_k > 1 && blocks > tiles ? (double)(blocks / tiles) : 1;
+}
+
 // A tile of `work` seconds and its store, which takes place beside the next tile if it is buffered.
 static double with_store(const struct kg_cuda_contract_plan *plan, double work)
 {
     enum { ELEMENT = 2 };
-    double bytes = (double)plan->config.tile_m * plan->config.tile_n * ELEMENT;
+    double bytes = (double)plan->config.tile_m * plan->config.tile_n * ELEMENT / slices_of(plan);
     work += measured.turn;
     if (!plan->config.buffered)
         return work + bytes / measured.store;
@@ -113,9 +121,21 @@ static double divided_seconds(const struct kg_cuda_contract_plan *plan, double o
            (double)blocks;
 }
 
+// Storing partial tiles and adding them up: by one block for each tile or, of slices, by all that
+// have one, which store theirs and read as much.
+static double partial_seconds(const struct kg_cuda_contract_plan *plan)
+{
+    enum { SUM = 4 };
+    double bytes = (double)plan->config.tile_m * plan->config.tile_n * SUM;
+    double tiles = (double)kg_cuda_contract_tiles(plan), blocks = (double)kg_cuda_tall_blocks(plan);
+    if (slices_of(plan) > 1)
+        return measured.slice + 2 * blocks * bytes / measured.meeting;
+    return measured.piece + (tiles < blocks ? blocks / tiles : 1) * bytes / measured.partial;
+}
+
 double kg_cuda_tall_seconds(const struct kg_cuda_contract_plan *plan)
 {
-    enum { SUM = 4, ELEMENT = 2 };
+    enum { ELEMENT = 2 };
     const struct kg_device_facts *facts = plan->facts;
     struct kg_map maps[KG_TALL_MAPS];
     bool packs;
@@ -147,9 +167,7 @@ double kg_cuda_tall_seconds(const struct kg_cuda_contract_plan *plan)
                2 * (double)kg_cuda_tall_packed_bytes(plan) / (facts->bandwidth * measured.packed);
     if (!kg_cuda_tall_is_divided(plan) || tiles % blocks == 0)
         return sum;
-    double pieces = tiles < blocks ? (double)blocks / (double)tiles : 1;
-    return sum + measured.piece +
-           pieces * plan->config.tile_m * plan->config.tile_n * SUM / measured.partial;
+    return sum + partial_seconds(plan);
 }
 
 // ---- Choice ----
