@@ -201,7 +201,7 @@ const struct cli_command cli_commands[] = {
      "which ones failed. Searches try first what won elsewhere, and estimates are corrected by "
      "it.\n"
      "docs/patterns.md explains the columns. Favourites are whole configs that came near the best\n"
-     "of other problems, and that searches try before the rule's choice or after it.\n\n"
+     "of other problems, and that searches try before the rule's choice.\n\n"
      "  kernelgen patterns\n"
      "  kernelgen patterns favourites\n"
      "  kernelgen patterns --json\n"

@@ -233,14 +233,14 @@ static double count_picks(struct walk *walk, bool with_patterns)
     reset(walk);
     int guess =
         kg_candidates_find(&walk->candidates, walk->guess.matches[0], &walk->guess.configs[0]);
-    int first = guess;
-    if (with_patterns && kg_candidates_advise(&walk->candidates, prior, walk))
-        first = kg_candidates_first(&walk->candidates, guess);
-    int seeds[KG_SEARCH_STARTS] = {-1, first, guess, -1};
-    if (with_patterns && walk->favourites.lead)
-        seeds[0] = favourite_of(walk, NULL, 0);
-    if (with_patterns)
-        seeds[3] = favourite_of(walk, seeds, 3);
+    int seeds[KG_SEARCH_STARTS] = {-1, -1, guess};
+    if (with_patterns) {
+        bool known = kg_candidates_advise(&walk->candidates, prior, walk);
+        seeds[0] = favourite_of(walk, seeds, 0);
+        seeds[1] = favourite_of(walk, seeds, 1);
+        if (seeds[0] < 0 && known)
+            seeds[0] = kg_candidates_first(&walk->candidates, guess);
+    }
     for (int i = 0; i < KG_SEARCH_STARTS; i++) {
         at = seeds[i];
         if (at < 0 || walk->candidates.items[at].state == KG_CANDIDATE_TRIED)

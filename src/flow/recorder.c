@@ -74,7 +74,6 @@ void kg_recorder_attach(struct kg_recorder *recorder, struct kg_search *search)
         search->prior = find_prior;
     if (recorder->learned && recorder->learned->favourites.count > 0) {
         search->favourite = find_favourite;
-        search->favourites_lead = recorder->learned->favourites.lead;
     }
 }
 

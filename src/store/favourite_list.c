@@ -18,7 +18,6 @@ static void list_json(struct kg_json *json, const char *class, const char *isa,
     kg_json_text(json, "class", class);
     kg_json_text(json, "isa", isa);
     kg_json_integer(json, "problems", favourites->problems);
-    kg_json_boolean(json, "lead", favourites->lead);
     kg_json_begin_array(json, "favourites");
     for (int i = 0; i < favourites->count; i++) {
         kg_json_begin_object(json, NULL);
@@ -35,8 +34,8 @@ static void list_lines(struct kg_text *text, const char *class,
                        const struct kg_favourites *favourites)
 {
     kg_text_add_printable(text, class);
-    kg_text_format(text, ", %d problem%s, tried %s the rule's choice:\n", favourites->problems,
-                   favourites->problems == 1 ? "" : "s", favourites->lead ? "before" : "after");
+    kg_text_format(text, ", %d problem%s:\n", favourites->problems,
+                   favourites->problems == 1 ? "" : "s");
     for (int i = 0; i < favourites->count && i < SHOWN; i++) {
         const struct kg_favourite *one = &favourites->list[i];
         kg_text_format(text, "%6.2f  ", one->votes);

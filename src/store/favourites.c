@@ -3,7 +3,6 @@
 #include "store/database.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,11 +22,10 @@ static bool split(const char *choice, size_t *family, const char **config)
     return true;
 }
 
-// Among the first `most` of the list.
-static struct kg_favourite *find(const struct kg_favourites *favourites, int most,
-                                 const char *family, size_t length, const char *config)
+static struct kg_favourite *find(const struct kg_favourites *favourites, const char *family,
+                                 size_t length, const char *config)
 {
-    for (int i = 0; i < most && i < favourites->count; i++) {
+    for (int i = 0; i < favourites->count; i++) {
         struct kg_favourite *one = &favourites->list[i];
         if (strncmp(one->family, family, length) == 0 && one->family[length] == '\0' &&
             strcmp(one->config, config) == 0)
@@ -42,7 +40,7 @@ static bool vote(struct kg_favourites *favourites, const char *choice, double sh
     size_t length;
     if (!split(choice, &length, &config))
         return true;
-    struct kg_favourite *one = find(favourites, favourites->count, choice, length, config);
+    struct kg_favourite *one = find(favourites, choice, length, config);
     if (one) {
         one->fresh += share;
         return true;
@@ -87,8 +85,7 @@ struct ballot {
     int64_t problem;
     const char *choice;
     double seconds;
-    double weight;   // of the problem
-    int64_t outcome; // the first one; later ones have larger numbers
+    double weight; // of the problem
 };
 
 static bool next_ballot(struct kg_query *query, const struct kg_traits *traits,
@@ -102,7 +99,6 @@ static bool next_ballot(struct kg_query *query, const struct kg_traits *traits,
     bool same_dtype = strcmp(kg_query_text(query), traits->dtype) == 0;
     bool same_bucket = strcmp(kg_query_text(query), traits->bucket) == 0;
     ballot->weight = 1 + ALIKE * same_dtype + ALIKE * same_bucket;
-    ballot->outcome = kg_query_integer(query);
     return true;
 }
 
@@ -154,99 +150,6 @@ static enum kg_status count_votes(struct kg_store *store, const struct kg_traits
     return status == KG_OK && !whole ? kg_error_memory(error, "favourites") : status;
 }
 
-// ---- Whether favourites lead ----
-
-enum { JUDGED = 64 }; // of those with most votes
-
-struct start {
-    int64_t outcome;
-    double seconds;
-    int favourite;   // it is that one; -1: none of those that are judged
-    char family[64]; // "": it has several kernels
-};
-
-// What was measured for a problem.
-struct contest {
-    int64_t problem;
-    double best, weight;
-    int near;
-    double seconds[JUDGED]; // of favourites; 0: not tried
-    struct start starts[2]; // where the search began, and what came next
-};
-
-static void enter(struct contest *contest, const struct kg_favourites *favourites,
-                  const struct ballot *ballot)
-{
-    size_t length;
-    const char *config;
-    struct start start = {ballot->outcome, ballot->seconds, -1, ""};
-    if (split(ballot->choice, &length, &config)) {
-        const struct kg_favourite *one = find(favourites, JUDGED, ballot->choice, length, config);
-        if (one) {
-            start.favourite = (int)(one - favourites->list);
-            double *seconds = &contest->seconds[start.favourite];
-            *seconds = *seconds > 0 ? *seconds : ballot->seconds; // it may have several groupings
-        }
-        snprintf(start.family, sizeof start.family, "%.*s", (int)length, ballot->choice);
-        contest->near += share_of(ballot->seconds, contest->best) > 0;
-    }
-    struct start *starts = contest->starts;
-    if (starts[0].outcome == 0 || start.outcome < starts[0].outcome)
-        starts[1] = starts[0], starts[0] = start;
-    else if (starts[1].outcome == 0 || start.outcome < starts[1].outcome)
-        starts[1] = start;
-}
-
-// The favourite of all other problems among what was tried for this one, of a family; -1: none.
-static int favourite_of_others(const struct contest *contest,
-                               const struct kg_favourites *favourites, const char *family)
-{
-    int leader = -1;
-    double most = 1e-9; // differences of equals are as small
-    for (int i = 0; i < JUDGED && i < favourites->count; i++) {
-        const struct kg_favourite *one = &favourites->list[i];
-        double share = share_of(contest->seconds[i], contest->best);
-        double own = share > 0 ? contest->weight * share / contest->near : 0;
-        if (contest->seconds[i] > 0 && one->votes - own > most && strcmp(one->family, family) == 0)
-            most = one->votes - own, leader = i;
-    }
-    return leader;
-}
-
-// 1 if that was faster than where the search began, or than what came next if it began with it; -1
-// if it was slower.
-static int judge(const struct contest *contest, const struct kg_favourites *favourites)
-{
-    const struct start *starts = contest->starts;
-    int leader = favourite_of_others(contest, favourites, starts[0].family);
-    if (leader < 0)
-        return 0;
-    double seconds = contest->seconds[leader];
-    double other = starts[starts[0].favourite == leader ? 1 : 0].seconds; // 0: nothing came next
-    return (seconds < other) - (seconds > other && other > 0);
-}
-
-static enum kg_status ask_problems(struct kg_store *store, const struct kg_traits *traits,
-                                   const char *isa, const char *without,
-                                   struct kg_favourites *favourites, struct kg_error *error)
-{
-    int ahead = 0;
-    struct ballot ballot;
-    struct contest contest = {.problem = -1};
-    struct kg_query query = ask(store, traits, isa, without);
-    while (next_ballot(&query, traits, &ballot)) {
-        if (ballot.problem != contest.problem) {
-            ahead += judge(&contest, favourites);
-            contest = (struct contest){
-                .problem = ballot.problem, .best = ballot.seconds, .weight = ballot.weight};
-        }
-        enter(&contest, favourites, &ballot);
-    }
-    ahead += judge(&contest, favourites);
-    favourites->lead = ahead > 0;
-    return kg_query_end(&query, error);
-}
-
 // ---- Favourites ----
 
 enum kg_status kg_favourites_load(struct kg_store *store, const struct kg_traits *traits,
@@ -254,10 +157,7 @@ enum kg_status kg_favourites_load(struct kg_store *store, const struct kg_traits
                                   struct kg_favourites *favourites, struct kg_error *error)
 {
     *favourites = (struct kg_favourites){0};
-    enum kg_status status = count_votes(store, traits, isa, without, favourites, error);
-    return status == KG_OK && favourites->count > 0
-               ? ask_problems(store, traits, isa, without, favourites, error)
-               : status;
+    return count_votes(store, traits, isa, without, favourites, error);
 }
 
 void kg_favourites_free(struct kg_favourites *favourites)

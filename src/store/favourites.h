@@ -19,15 +19,12 @@ struct kg_favourites {
     int count, capacity;
     struct kg_favourite *list;
     int problems; // that had something measured
-    bool lead;    // in most problems they were faster than where the search began: begin with them
 };
 
 // Of the measured configs for problems of the class of `traits` on devices of an ISA, those that
 // came near the best of their problem, which divide its vote. Problems of the same dtype, and of
 // the same bucket, count more. Choices of several kernels have no vote, nor do those for op
-// `without` (NULL: none is left out). Whether they lead is asked of each problem with the favourite
-// that the others have, of those that it tried. kg_favourites_free frees the list, also after
-// failure.
+// `without` (NULL: none is left out). kg_favourites_free frees the list, also after failure.
 enum kg_status kg_favourites_load(struct kg_store *store, const struct kg_traits *traits,
                                   const char *isa, const char *without,
                                   struct kg_favourites *favourites, struct kg_error *error);

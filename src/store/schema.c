@@ -249,8 +249,7 @@ const char *const kg_store_statements[KG_SQL_COUNT] = {
         " problem",
     // By problem, the fastest first.
     [KG_SQL_BEST_OF_CLASS] =
-        "SELECT outcomes.key, choice, min(median) AS seconds, traits.dtype, traits.bucket,"
-        " min(outcomes.id)"
+        "SELECT outcomes.key, choice, min(median) AS seconds, traits.dtype, traits.bucket"
         " FROM outcomes"
         " JOIN candidates ON candidates.id = candidate JOIN traits ON traits.key = outcomes.key"
         " JOIN full_keys ON full_keys.id = outcomes.key"

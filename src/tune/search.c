@@ -75,13 +75,13 @@ int kg_search_starts(const struct kg_search *search, const struct kg_choice *gue
                      struct kg_choice *starts)
 {
     int count = 0;
-    if (search->favourites_lead)
-        count += kg_search_favourite(search, guess, NULL, 0, &starts[count]);
-    if (search->prior && kg_search_estimate(search, &starts[count]))
-        count += !is_among(&starts[count], starts, count);
+    while (count < KG_SEARCH_STARTS - 1 &&
+           kg_search_favourite(search, guess, starts, count, &starts[count]))
+        count++;
+    if (count == 0 && search->prior)
+        count += kg_search_estimate(search, &starts[count]);
     if (!is_among(guess, starts, count))
         starts[count++] = *guess;
-    count += kg_search_favourite(search, guess, starts, count, &starts[count]);
     return count;
 }
 

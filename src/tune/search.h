@@ -77,7 +77,6 @@ struct kg_search {
     // Configs of this family that were good for other problems of the class, the best at rank 0;
     // NULL where there are no more. The function itself may be NULL: nothing is known.
     const char *(*favourite)(void *user, const char *family, int rank);
-    bool favourites_lead; // the best of them is tried before the guess
     void (*progress)(void *user, int done, int total, const char *what);
 };
 
@@ -107,16 +106,16 @@ void kg_search_prospect(const struct kg_search *search, struct kg_prospect *pros
 
 // What a search without records of the problem tries first, beginning with the guess, so that
 // callers can compile it ahead. Returns the number of choices.
-#define KG_MAX_FORESEEN 21
+#define KG_MAX_FORESEEN 20
 int kg_search_foresee(const struct kg_search *search, struct kg_choice choices[KG_MAX_FORESEEN]);
 
 // The choice without measurements: the rule's guess, corrected by `prior` where that knows more.
 // Returns whether it was corrected.
 bool kg_search_estimate(const struct kg_search *search, struct kg_choice *choice);
 
-// Where a search starts: the favourite, if favourites lead, what patterns make of the guess, the
-// guess, and the next favourite. Each once; returns the number of choices.
-#define KG_SEARCH_STARTS 4
+// Where a search starts: two favourites or, without any, what patterns make of the guess; and the
+// guess. Each once; returns the number of choices.
+#define KG_SEARCH_STARTS 3
 int kg_search_starts(const struct kg_search *search, const struct kg_choice *guess,
                      struct kg_choice *starts);
 

@@ -45,6 +45,15 @@ double kg_cuda_memory_resident(const struct kg_cuda_memory_work *work,
     return most < 1 ? 1 : most;
 }
 
+double kg_cuda_memory_units(const struct kg_cuda_memory_work *work,
+                            const struct kg_device_facts *facts)
+{
+    enum { LARGE = 4, TOGETHER = 16 };
+    return work->cluster < LARGE || facts->units < TOGETHER
+               ? facts->units
+               : (double)(facts->units / TOGETHER * TOGETHER);
+}
+
 // How long a block stays, if it has its unit for itself.
 static double block_seconds(const struct kg_cuda_memory_work *work,
                             const struct kg_device_facts *facts,
@@ -93,7 +102,8 @@ static struct limits find_limits(const struct kg_cuda_memory_work *work,
     double issue = warps * (work->accesses * times->access + work->moved * times->moved +
                             work->steps * times->step + work->specials * times->special +
                             spilled(work, facts) * times->spilled);
-    double rounds = of_unit / resident, whole = ceil(rounds);
+    double rounds = work->blocks / (resident * kg_cuda_memory_units(work, facts)),
+           whole = ceil(rounds);
     // Blocks of the unit that has most of them.
     double busiest =
         rounds < 1 ? ceil(of_unit) : of_unit * (1 + times->tail * (whole / rounds - 1));

@@ -42,6 +42,12 @@ struct kg_cuda_memory_work kg_cuda_memory_work_of(const struct kg_grid *grid);
 // Blocks of the work that one unit runs at once.
 double kg_cuda_memory_resident(const struct kg_cuda_memory_work *work,
                                const struct kg_device_facts *facts);
+// Units that its clusters find room on: a large one lies in one GPC, and most of these have 16 or
+// 18 units, of which two are left alone. 33 clusters of eight blocks, two to a unit, do not run at
+// once on 132 units: layer_norm of 33 rows of 54015 f32 took 14.4 us so, and 9.7 where a unit had
+// room for more (H200).
+double kg_cuda_memory_units(const struct kg_cuda_memory_work *work,
+                            const struct kg_device_facts *facts);
 // Seconds of launches that follow each other; 0: the device's rates are not known.
 double kg_cuda_memory_seconds(const struct kg_cuda_memory_work *works, int count,
                               const struct kg_device_facts *facts,

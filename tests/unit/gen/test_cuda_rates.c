@@ -105,6 +105,29 @@ static void units_have_limits(void)
     CHECK(kg_cuda_memory_resident(&work, &facts) == 3);
     work = (struct kg_cuda_memory_work){.blocks = 1e6, .threads = 32, .registers = 16};
     CHECK(kg_cuda_memory_resident(&work, &facts) == 32);
+    // Clusters of more than two blocks leave some units alone.
+    CHECK(kg_cuda_memory_units(&work, &facts) == 132);
+    work.cluster = 2;
+    CHECK(kg_cuda_memory_units(&work, &facts) == 132);
+    work.cluster = 8;
+    CHECK(kg_cuda_memory_units(&work, &facts) == 128);
+    facts.units = 12;
+    CHECK(kg_cuda_memory_units(&work, &facts) == 12);
+}
+
+// 33 rows by clusters of eight blocks are one more than 128 units run, two blocks on each.
+static void clusters_that_do_not_fit_wait(void)
+{
+    struct kg_device_facts facts = describe("h200");
+    struct kg_cuda_memory_work work = {
+        .blocks = 32 * 8, .threads = 1024, .registers = 32, .cluster = 8, .trips = 1, .bytes = 7e6};
+    const struct kg_cuda_memory_times *times = &kg_cuda_rowwise_times;
+    double fits = kg_cuda_memory_seconds(&work, 1, &facts, times);
+    work.blocks = 33 * 8;
+    double waits = kg_cuda_memory_seconds(&work, 1, &facts, times);
+    work.threads = 512; // four of these
+    double smaller = kg_cuda_memory_seconds(&work, 1, &facts, times);
+    CHECK(waits > 1.1 * fits && smaller < 1.05 * fits);
 }
 
 // The rule's choice, and what it emits.
@@ -363,6 +386,7 @@ static void zeros_are_made_unique_in_vectors(void)
 
 TEST_MAIN(results_leave_the_l2, zeros_are_made_unique_in_vectors, short_rows_share_blocks,
           few_short_rows_have_few_threads, times_follow_memory, units_have_limits,
-          few_rows_are_not_shared, much_faster_configs_are_found, single_vectors_are_evicted,
-          loads_come_first, reductions_spare_the_l2, shared_tensors_stay,
-          odd_rows_are_shared_by_more_lanes, registers_are_limited_for_one_round)
+          clusters_that_do_not_fit_wait, few_rows_are_not_shared, much_faster_configs_are_found,
+          single_vectors_are_evicted, loads_come_first, reductions_spare_the_l2,
+          shared_tensors_stay, odd_rows_are_shared_by_more_lanes,
+          registers_are_limited_for_one_round)

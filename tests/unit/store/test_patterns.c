@@ -466,9 +466,9 @@ static void test_list_of_favourites(void)
         append(&key, KG_OUTCOME_MEASURED, "rowwise*2: block=8", 1e-5);
     }
     expect_list(false, "On avx2:\n"
-                       "reduce, 2 problems, tried before the rule's choice:\n"
+                       "reduce, 2 problems:\n"
                        "  2.00  rowwise: block=8\n"
-                       "scan, 1 problem, tried after the rule's choice:\n"
+                       "scan, 1 problem:\n"
                        "  0.25  scan: block=0\n"
                        "  0.25  scan: block=1\n"
                        "  0.25  scan: block=2\n"
@@ -479,83 +479,14 @@ static void test_list_of_favourites(void)
     struct kg_text text = {0};
     CHECK_STATUS(kg_store_list_favourites(store, true, &text, &error), KG_OK, &error);
     CHECK(strstr(kg_text_string(&text),
-                 "{\"class\": \"reduce\", \"isa\": \"avx2\", \"problems\": 2, \"lead\": true, "
+                 "{\"class\": \"reduce\", \"isa\": \"avx2\", \"problems\": 2, "
                  "\"favourites\": [{\"family\": \"rowwise\", \"config\": \"block=8\", \"votes\": "
                  "2}]}"));
-    CHECK(strstr(kg_text_string(&text), "\"isa\": \"sm_90a\", \"problems\": 1, \"lead\": false"));
+    CHECK(strstr(kg_text_string(&text), "\"isa\": \"sm_90a\", \"problems\": 1"));
     kg_text_free(&text);
     close_store();
 }
 
-// What was tried for a problem, in this order.
-struct tried {
-    const char *choice;
-    double seconds;
-};
-enum { TRIED = 4 };
-
-static bool lead_after(const struct tried (*problems)[TRIED], int count)
-{
-    const struct kg_traits some = {"reduce", "f16", "large wide"};
-    struct kg_favourites favourites;
-    open_store();
-    for (int i = 0; i < count; i++) {
-        struct kg_key key = sample_key();
-        char sizes[16];
-        snprintf(sizes, sizeof sizes, "P=%d", i + 1);
-        key.sizes = sizes;
-        CHECK_STATUS(kg_store_note_traits(store, &key, &some, &error), KG_OK, &error);
-        for (int at = 0; at < TRIED && problems[i][at].choice; at++)
-            append(&key, KG_OUTCOME_MEASURED, problems[i][at].choice, problems[i][at].seconds);
-    }
-    CHECK_STATUS(kg_favourites_load(store, &some, "avx2", NULL, &favourites, &error), KG_OK,
-                 &error);
-    bool lead = favourites.lead;
-    kg_favourites_free(&favourites);
-    close_store();
-    return lead;
-}
-
-// Favourites lead where those of the other problems were faster than where searches began.
-static void test_leading_favourites(void)
-{
-    static const struct tried faster[][TRIED] = {
-        {{"rowwise: block=1", 2e-5}, {"rowwise: block=8", 1e-5}},
-        {{"rowwise: block=1", 3e-5}, {"rowwise: block=8", 2e-5}},
-        {{"rowwise: block=8", 5e-5}, {"rowwise: block=1", 4e-5}},
-    };
-    CHECK(!lead_after(faster, 0));
-    CHECK(!lead_after(faster, 1)); // a problem's own vote does not count
-    CHECK(lead_after(faster, 2));
-    CHECK(lead_after(faster, 3)); // two of three
-    CHECK(!lead_after(faster + 1, 2));
-    // They came near the best of most, and slower than the first choice.
-    static const struct tried slower[][TRIED] = {
-        {{"rowwise: block=1", 1.00e-5}, {"rowwise: block=8", 1.01e-5}},
-        {{"rowwise*3: block=2", 1.00e-5}, {"rowwise*3: block=8", 1.01e-5}},
-        {{"rowwise: block=4", 1.00e-5}, {"rowwise: block=8", 1.01e-5}},
-    };
-    CHECK(!lead_after(slower, 3));
-    // The search began with the favourite: the next choice tells.
-    static const struct tried first[][TRIED] = {
-        {{"rowwise: block=8", 1e-5}, {"rowwise: block=1", 2e-5}, {"rowwise: block=2", 1.2e-5}},
-        {{"rowwise: block=8", 1e-5}, {"rowwise: block=2", 1.5e-5}},
-    };
-    CHECK(lead_after(first, 2));
-    static const struct tried second[][TRIED] = {
-        {{"rowwise: block=8", 1.01e-5}, {"rowwise: block=1", 1e-5}},
-        {{"rowwise: block=8", 1.01e-5}, {"rowwise: block=2", 1e-5}},
-    };
-    CHECK(!lead_after(second, 2));
-    // Nothing follows from one choice, from other families, or from several kernels.
-    static const struct tried others[][TRIED] = {
-        {{"rowwise: block=8", 1e-5}},
-        {{"scan: block=8", 2e-5}, {"rowwise: block=8", 1e-5}},
-        {{"rowwise: block=8; pointwise: block=8", 2e-5}, {"rowwise: block=8", 1e-5}},
-    };
-    CHECK(!lead_after(others, 3));
-}
-
 TEST_MAIN(test_mining, test_new_outcomes, test_equal_contexts, test_both_forms, test_demotion,
           test_exchange, test_effects, test_effects_that_disagree, test_traits, test_favourites,
-          test_list_of_favourites, test_leading_favourites)
+          test_list_of_favourites)

@@ -233,7 +233,7 @@ static void limit_registers(const struct kg_match *match, struct kg_config *conf
     if (kg_cuda_rowwise_work(match, config, works) != 1)
         return;
     struct kg_cuda_memory_work work = works[0];
-    double needed = ceil(work.blocks / (double)match->facts->units);
+    double needed = ceil(work.blocks / kg_cuda_memory_units(&work, match->facts));
     bool fits = needed > 1 && kg_cuda_memory_resident(&work, match->facts) >= needed;
     work.registers += MORE;
     if (!fits || kg_cuda_memory_resident(&work, match->facts) >= needed)
