@@ -7,9 +7,10 @@
 //
 // Other load on the machine can only make the first two smaller. The best of many short passes
 // counts, and so does the bandwidth that kernels reach. They are measured again when they are an
-// hour old; neither ever decreases. In between the bandwidth stays, unless a kernel shows that it
-// is far off; the clock, which a moment shows, is looked at whenever the device is opened: a core
-// that was at half of its rate for a second would make every product faster than its bound.
+// hour old; neither ever decreases. In between they stay, so that what is written of them stays the
+// same, unless they are far off: a kernel shows it of the bandwidth, and of the clock a glance when
+// the device is opened. A core that was at half of its rate for a second would make every product
+// faster than its bound.
 
 #include "base/files.h"
 #include "device/host/host_device.h"
@@ -27,7 +28,7 @@
 #define CLOCK_TURNS 200000 // additions of a chain: 1 ms
 #define CLOCK_REPEATS 12
 #define GLANCE_REPEATS 2
-#define CLOCK_NOISE 1.01 // times the kept clock, up to which it stays
+#define CLOCK_FAR_OFF 1.15 // times the kept clock, up to which it stays
 #define QUICK_TURNS 5000
 #define QUICK_REPEATS 4
 #define ADDS_PER_TURN 16
@@ -362,11 +363,11 @@ static enum kg_status measure(struct kg_host_device *host, struct numbers *numbe
     return KG_OK;
 }
 
-// Whether the clock is higher than what was kept; sets it.
-static bool is_clocked_higher(struct kg_host_device *host, struct numbers *numbers)
+// Whether the clock is much higher than what was kept; sets it.
+static bool is_clock_far_off(struct kg_host_device *host, struct numbers *numbers)
 {
     double clock = measure_clock(&host->base, CLOCK_TURNS, GLANCE_REPEATS);
-    if (clock <= CLOCK_NOISE * numbers->clock)
+    if (clock <= CLOCK_FAR_OFF * numbers->clock)
         return false;
     numbers->clock = clock;
     return true;
@@ -415,7 +416,7 @@ enum kg_status kg_host_measure(struct kg_host_device *host, struct kg_error *err
         bool due = !read_kept(path.data, &numbers) || is_due(&numbers);
         if (due)
             status = measure(host, &numbers, error);
-        if (status == KG_OK && (due || is_clocked_higher(host, &numbers)))
+        if (status == KG_OK && (due || is_clock_far_off(host, &numbers)))
             keep(path.data, &numbers);
     }
     kg_text_free(&path);

@@ -2,6 +2,7 @@
 
 #include "gen/cuda/contract/cuda_contract_tall.h"
 
+#include "gen/cuda/cuda_frame.h"
 #include "gen/shared/bound.h"
 
 // Rows of a tile of 256 columns, at most. With 144, registers still last, but large products take 5
@@ -199,7 +200,7 @@ static void each_way(struct kg_cuda_contract_plan *plan, take_plan *take, void *
         }
 }
 
-// Tiles of `columns` whose rows are needed to have so many of them, buffered where another one
+// Tiles of `columns` whose rows are needed to have so few of them, buffered where another one
 // follows.
 static void each_config_of(struct kg_cuda_contract_plan *plan, int columns, take_plan *take,
                            void *user)
@@ -208,11 +209,12 @@ static void each_config_of(struct kg_cuda_contract_plan *plan, int columns, take
     plan->config.swap = !kg_cuda_scaled_weights(plan);
     plan->config.tile_n = columns;
     plan->config.tile_k = KG_TALL_DEPTH;
-    for (int rows = KG_TALL_ROWS_OF_INSTRUCTION; rows * columns <= MAX_ROWS * KG_TALL_COLUMNS;
-         rows += rows < MAX_ROWS ? KG_TALL_ROWS_OF_INSTRUCTION : 32) {
+    for (int rows = KG_TALL_ROWS_OF_INSTRUCTION, smaller = 0;
+         rows * columns <= MAX_ROWS * KG_TALL_COLUMNS;
+         smaller = rows, rows += rows < MAX_ROWS ? KG_TALL_ROWS_OF_INSTRUCTION : 32) {
         plan->config.tile_m = rows;
-        if (rows > 2 * KG_TALL_ROWS_OF_INSTRUCTION && rows % 16 != 0 && all > 96)
-            continue;
+        if (smaller > 0 && kg_ceil_div(all, smaller) == kg_ceil_div(all, rows))
+            continue; // as many tiles, with fewer rows that are not there
         plan->config.buffered = 0;
         each_way(plan, take, user);
         plan->config.buffered = kg_cuda_tall_pairs(plan) == 1 && kg_cuda_tall_can_buffer(plan) &&
