@@ -402,6 +402,24 @@ static void what_the_rule_takes(void)
     CHECK(ruled("rounded_panels", "M=256 N=4096 K=4096 T=f16").map_count == 5);
 }
 
+// Tiles have no more rows than so many of them need. Few of them are cut into slices, for most SMs.
+static void tiles_of_the_rule(void)
+{
+    enum { WGMMA = 1, ROWS = 0 };
+    static const int rows[] = {17, 65, 100, 130, 150, 193, 230, 280, 300, 546, 1000};
+    family = &kg_cuda_contract_scaled_wgmma;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char sizes[64];
+        snprintf(sizes, sizeof sizes, "M=%d N=2048 K=4096 T=f16", rows[i]);
+        int tile = ruled("rounded_panels", sizes).maps[ROWS].box[1], smaller = tile - 8;
+        if (tile > 144)
+            smaller = tile == 160 ? 144 : tile - 32;
+        CHECK(tile > 0 && (smaller == 0 || (rows[i] - 1) / smaller > (rows[i] - 1) / tile));
+    }
+    struct kg_grids grids = ruled("rounded_panels", "M=100 N=1024 K=8192 T=f16");
+    CHECK(grids.grids[WGMMA].blocks[0] >= 112 && grids.scratch > 0);
+}
+
 // ---- Compiled code ----
 
 static const struct {
@@ -524,4 +542,5 @@ static void tall_tiles_compile(void)
     compile_cases(sizeof tall / sizeof *tall, tall_compiles);
 }
 
-TEST_MAIN(what_is_refused, what_is_launched, what_the_rule_takes, tall_tiles_compile)
+TEST_MAIN(what_is_refused, what_is_launched, what_the_rule_takes, tiles_of_the_rule,
+          tall_tiles_compile)

@@ -200,6 +200,14 @@ static void each_way(struct kg_cuda_contract_plan *plan, take_plan *take, void *
         }
 }
 
+// Of the tiles in the space: eight apart, then 32.
+static int next_rows(int rows)
+{
+    enum { LAST_FINE = 144, COARSE = 32 };
+    int next = rows < LAST_FINE ? rows + KG_TALL_ROWS_OF_INSTRUCTION : rows + COARSE;
+    return rows < LAST_FINE ? next : next / COARSE * COARSE;
+}
+
 // Tiles of `columns` whose rows are needed to have so few of them, buffered where another one
 // follows.
 static void each_config_of(struct kg_cuda_contract_plan *plan, int columns, take_plan *take,
@@ -210,8 +218,7 @@ static void each_config_of(struct kg_cuda_contract_plan *plan, int columns, take
     plan->config.tile_n = columns;
     plan->config.tile_k = KG_TALL_DEPTH;
     for (int rows = KG_TALL_ROWS_OF_INSTRUCTION, smaller = 0;
-         rows * columns <= MAX_ROWS * KG_TALL_COLUMNS;
-         smaller = rows, rows += rows < MAX_ROWS ? KG_TALL_ROWS_OF_INSTRUCTION : 32) {
+         rows * columns <= MAX_ROWS * KG_TALL_COLUMNS; smaller = rows, rows = next_rows(rows)) {
         plan->config.tile_m = rows;
         if (smaller > 0 && kg_ceil_div(all, smaller) == kg_ceil_div(all, rows))
             continue; // as many tiles, with fewer rows that are not there
