@@ -212,13 +212,15 @@ static void two_favourites_come_first(void)
     const struct kg_request request = {
         .session = &session, .problem = here.problem, .device = device};
     struct kg_learned learned;
-    struct kg_choice starts[KG_SEARCH_STARTS];
+    struct kg_choice starts[KG_SEARCH_STARTS + 1];
     kg_recorder_learned(&request, &learned);
     kg_recorder_favourites(&request, &learned);
     const struct kg_search search = {.device = device,
                                      .problem = here.problem,
                                      .target = &kg_target_host,
                                      .user = &learned,
+                                     .prior =
+                                         kg_recorder_prior, // would make something of the guess
                                      .favourite = kg_recorder_favourite};
     CHECK(kg_search_starts(&search, &rule, starts) == 3);
     CHECK(is(&starts[0], &best) && is(&starts[1], &second) && is(&starts[2], &rule));
