@@ -11,7 +11,8 @@ instead of new measurements, and patterns from the lessons of all ops but this o
     random          any order of what was measured: the expected number
     model           the rule's guess, then as the search picks, without patterns
     patterns        by what patterns say alone, starting with the best; ties in any order
-    patterns+model  what patterns make of the rule's guess, the guess, then as the search picks with patterns
+    patterns+model  two favourites of the other ops or, without any, what patterns make of the rule's guess;
+                    the guess; then as the search picks with patterns
 
 --quick takes a few ops, --each N every N-th of all shipped ones whose rule's choice is one kernel, at sizes
 that take milliseconds. --home keeps the records, so that a run goes on where another one ended. --seconds

@@ -10,9 +10,9 @@
 // At this share of the roofline further search gains nothing: the copy that measured the bandwidth
 // varies by about as much from run to run.
 #define NEAR_LIMIT 0.92
-#define BEYOND_LIMIT                                                                               \
-    1.15                   // share from which the peak was measured in a slow moment, or what was
-                           // moved stayed in a cache: then it limits nothing
+// From this share on, the peak was measured in a slow moment, or what was moved stayed in a cache:
+// it limits nothing.
+#define BEYOND_LIMIT 1.15
 #define MOSTLY_LAUNCH 0.5  // share of the time from which launches are what limits
 #define MUCH_IDLE 0.2      // share of unit time: ncu's threshold for a partial wave
 #define MUCH_SPILLING 0.05 // of the instructions of a loop

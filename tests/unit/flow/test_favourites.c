@@ -141,6 +141,21 @@ static void records_of_other_problems_begin_a_search(void)
     }
 }
 
+// A search of this problem with what the records teach. kg_recorder_forget frees that.
+static struct kg_search learned_search(struct kg_learned *learned)
+{
+    const struct kg_request request = {
+        .session = &session, .problem = here.problem, .device = device, .rigor = KG_RIGOR_MEASURE};
+    kg_recorder_learned(&request, learned);
+    kg_recorder_favourites(&request, learned);
+    return (struct kg_search){.device = device,
+                              .problem = here.problem,
+                              .target = &kg_target_host,
+                              .rigor = KG_RIGOR_MEASURE,
+                              .user = learned,
+                              .favourite = kg_recorder_favourite};
+}
+
 // Where a search starts, and what is compiled ahead, whose first is the rule's choice: after one
 // problem, after two, and after two for which the rule's choice was the favourite.
 static void favourites_are_foreseen(void)
@@ -152,19 +167,8 @@ static void favourites_are_foreseen(void)
             record(i ? "another" : "and one more", known < 3 ? &rule : &other, 2e-5);
             record(i ? "another" : "and one more", known < 3 ? &other : &rule, 1e-5);
         }
-        const struct kg_request request = {.session = &session,
-                                           .problem = here.problem,
-                                           .device = device,
-                                           .rigor = KG_RIGOR_MEASURE};
         struct kg_learned learned;
-        kg_recorder_learned(&request, &learned);
-        kg_recorder_favourites(&request, &learned);
-        const struct kg_search search = {.device = device,
-                                         .problem = here.problem,
-                                         .target = &kg_target_host,
-                                         .rigor = KG_RIGOR_MEASURE,
-                                         .user = &learned,
-                                         .favourite = kg_recorder_favourite};
+        const struct kg_search search = learned_search(&learned);
         struct kg_choice *starts = calloc(KG_MAX_FORESEEN, sizeof *starts);
         CHECK(kg_search_starts(&search, &rule, starts) == (known < 3 ? 2 : 1));
         CHECK(is(&starts[known < 3], &rule) && is(&starts[0], &other) == (known < 3));
@@ -209,19 +213,10 @@ static void two_favourites_come_first(void)
         record(others[i], &second, 1.02e-5);
         record(others[i], &best, 1e-5);
     }
-    const struct kg_request request = {
-        .session = &session, .problem = here.problem, .device = device};
     struct kg_learned learned;
     struct kg_choice starts[KG_SEARCH_STARTS + 1];
-    kg_recorder_learned(&request, &learned);
-    kg_recorder_favourites(&request, &learned);
-    const struct kg_search search = {.device = device,
-                                     .problem = here.problem,
-                                     .target = &kg_target_host,
-                                     .user = &learned,
-                                     .prior =
-                                         kg_recorder_prior, // would make something of the guess
-                                     .favourite = kg_recorder_favourite};
+    struct kg_search search = learned_search(&learned);
+    search.prior = kg_recorder_prior; // would make something of the guess
     CHECK(kg_search_starts(&search, &rule, starts) == 3);
     CHECK(is(&starts[0], &best) && is(&starts[1], &second) && is(&starts[2], &rule));
     kg_recorder_forget(&learned);
