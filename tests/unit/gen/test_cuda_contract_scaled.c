@@ -394,12 +394,13 @@ static void what_the_rule_takes(void)
         struct kg_grids grids = ruled("signs", sizes[i]);
         CHECK(grids.grids[0].blocks[0] > 0 && grids.grids[1].blocks[0] == 0);
     }
-    // Tiles are buffered where blocks have many short ones, and TMA can store them: a sixth map.
+    // Tiles are buffered where TMA can store them, a block's only one too: a sixth map.
     family = &kg_cuda_contract_scaled_wgmma;
     CHECK(ruled("rounded_panels", "M=4096 N=16384 K=640 T=f16").map_count == 6);
     CHECK(ruled("runs", "M=4096 N=16384 K=640 T=bf16").map_count == 6);
     CHECK(ruled("rounded_panels", "M=4096 N=16388 K=640 T=f16").map_count == 5);
-    CHECK(ruled("rounded_panels", "M=256 N=4096 K=4096 T=f16").map_count == 5);
+    CHECK(ruled("rounded_panels", "M=500 N=3072 K=1024 T=f16").map_count == 6);
+    CHECK(ruled("rounded_panels", "M=500 N=3076 K=1024 T=f16").map_count == 5);
 }
 
 // Tiles have no more rows than so many of them need. Few of them are cut into slices, for most SMs.
@@ -416,6 +417,9 @@ static void tiles_of_the_rule(void)
             smaller = tile == 160 ? 144 : tile - 32;
         CHECK(tile > 0 && (smaller == 0 || (rows[i] - 1) / smaller > (rows[i] - 1) / tile));
     }
+    // Rows are most of what tiles of 128 columns load: too much where lines begin within sectors.
+    CHECK(ruled("rounded_panels", "M=4316 N=3544 K=10848 T=f16").maps[ROWS].box[1] == 256);
+    CHECK(ruled("rounded_panels", "M=4316 N=3544 K=10856 T=f16").maps[ROWS].box[1] == 128);
     struct kg_grids grids = ruled("rounded_panels", "M=100 N=1024 K=8192 T=f16");
     CHECK(grids.grids[WGMMA].blocks[0] >= 112 && grids.scratch > 0);
 }

@@ -19,7 +19,8 @@ static int64_t least_of(int64_t a, int64_t b)
 // Fitted on an H200 with cold caches, 2026-11-30, to 612 configs of 59 problems, most of them with
 // weights in panels and more than 32 rows: 8 % root mean square error of those near the fastest.
 // What few rows depend on (launch, bandwidth, overlap, the least time of a unit) is from an H100,
-// 578 configs of 44 problems; `slice` and `meeting` are from an H200, 163 configs of 15 problems.
+// 578 configs of 44 problems; `slice` and `meeting` are from an H200, 163 configs of 15 problems;
+// `last`, `cache` and `askew` are from one too, 658 configs of 66 problems.
 // Seconds for 128 K indices of a tile of 256 columns, and what comes beside.
 static const struct {
     double launch;       // fixed, from the launch to the end
@@ -33,7 +34,7 @@ static const struct {
     double scattered;    // factor where stream-K's blocks read from all places at once
     double least_scattered;
     double store;          // bytes a second of an SM, when all store their tiles
-    double fill;           // the same into a buffer in shared memory
+    double fill, last;     // the same into a buffer in shared memory, and from there at the end
     double turn;           // from one tile to the next
     double piece, partial; // of partial tiles: fixed, and bytes a second
     double slice, meeting; // the same of slices: the bytes a second are of all SMs together
@@ -41,14 +42,28 @@ static const struct {
     double pack, packed;   // of packing: fixed, and share of the bandwidth
     double words, copying; // factors of memory and of work where words of weights are copied
     double clock;          // at which this was measured
-} measured = {4.6e-6,   0.59,     0.136e-6, 0.154e-9, 0.243e-6, 7.52e-9, 0.058e-6, 0.94e-9, 2.5e-9,
-              0.386e-6, 0.035e-6, 1.11,     0.52e-6,  27.9e9,   120e9,   1.34e-6,  2.36e-6, 85.8e9,
-              1.8e-6,   4.5e12,   0.05,     3e-6,     0.6,      1.3,     1.14,     1.98e9};
+    double cache, askew;   // bytes a second of the L2; factor of rows that are not aligned to it
+} measured = {4.6e-6,  0.59,     0.136e-6, 0.154e-9, 0.243e-6, 7.52e-9, 0.058e-6, 0.94e-9,
+              2.5e-9,  0.386e-6, 0.035e-6, 1.11,     0.52e-6,  27.9e9,  120e9,    63e9,
+              1.34e-6, 2.36e-6,  85.8e9,   1.8e-6,   4.5e12,   0.05,    3e-6,     0.6,
+              1.3,     1.14,     1.98e9,   7.35e12,  1.25};
 
 enum { UNIT = 128 }; // K indices
 
-// An SM's time for 128 K indices of a tile, from shared memory.
-static double unit_seconds(const struct kg_cuda_contract_plan *plan)
+// The time in which the L2 gives an SM's share of 128 K indices, when all SMs load. A line of rows
+// that does not begin with a sector touches one more than it has.
+static double load_seconds(const struct kg_cuda_contract_plan *plan, const struct kg_map *rows_map)
+{
+    enum { ELEMENT = 2, SECTOR = 32, BYTE_BITS = 8 };
+    double rows = (double)plan->config.tile_m * UNIT * ELEMENT;
+    double weights = (double)plan->config.tile_n * UNIT * kg_cuda_scaled_bits(plan) / BYTE_BITS;
+    if (rows_map->stride[1] % SECTOR != 0)
+        rows *= measured.askew;
+    return (rows + weights) * plan->facts->units / measured.cache;
+}
+
+// An SM's time for 128 K indices of a tile.
+static double unit_seconds(const struct kg_cuda_contract_plan *plan, const struct kg_map *rows_map)
 {
     enum { SHORT = 16, MEDIUM = 32 };
     int64_t group = kg_cuda_scaled_operand(plan)->group;
@@ -66,8 +81,9 @@ static double unit_seconds(const struct kg_cuda_contract_plan *plan)
         kg_cuda_scaled_rounds(plan) ? measured.rounded_run : measured.run + rows * of_row;
     seconds = measured.unit + rows * measured.feed +
               ((seconds > least ? seconds : least) + runs * of_run) * share;
+    double load = load_seconds(plan, rows_map);
     double clock = plan->facts->clock > 0 ? plan->facts->clock : measured.clock;
-    return seconds * measured.clock / clock;
+    return (seconds > load ? seconds : load) * measured.clock / clock;
 }
 
 // Work and memory at once.
@@ -106,10 +122,10 @@ static double whole_seconds(const struct kg_cuda_contract_plan *plan, double bus
 }
 
 // An SM's time for its share of tiles that are divided, `of_tile` units each.
-static double divided_seconds(const struct kg_cuda_contract_plan *plan, double of_tile)
+static double divided_seconds(const struct kg_cuda_contract_plan *plan, double unit, double of_tile)
 {
     int64_t tiles = kg_cuda_contract_tiles(plan), blocks = kg_cuda_tall_blocks(plan);
-    double unit = unit_seconds(plan), scattered = unit * measured.scattered;
+    double scattered = unit * measured.scattered;
     if (plan->config.split_k > 1)
         return (double)tiles * of_tile / (double)blocks * unit;
     if (scattered < measured.least_scattered)
@@ -149,18 +165,18 @@ double kg_cuda_tall_seconds(const struct kg_cuda_contract_plan *plan)
         return 1; // right, and slow
     double of_tile = (double)(kg_cuda_tall_units(plan) * kg_cuda_tall_unit(plan)) / UNIT;
     double memory = kg_cuda_scaled_bytes(plan) / (facts->bandwidth * measured.bandwidth);
-    double copying = 1;
+    double unit = unit_seconds(plan, &maps[KG_TALL_MAP_ROWS]), copying = 1;
     if (maps[KG_TALL_MAP_WEIGHTS].rank == 0)
         memory *= measured.words, copying = measured.copying;
     double sum = measured.launch;
     if (plan->config.buffered) // the last tile
-        sum += (double)plan->config.tile_m * plan->config.tile_n * ELEMENT / measured.store;
+        sum += (double)plan->config.tile_m * plan->config.tile_n * ELEMENT / measured.last;
     if (kg_cuda_tall_is_divided(plan)) {
         double of_block = tiles > blocks ? (double)tiles / (double)blocks : 1;
-        double work = divided_seconds(plan, of_tile) * copying / of_block;
+        double work = divided_seconds(plan, unit, of_tile) * copying / of_block;
         sum += both_seconds(with_store(plan, work) * of_block, memory);
     } else {
-        double work = unit_seconds(plan) * of_tile * copying;
+        double work = unit * of_tile * copying;
         sum += whole_seconds(plan, with_store(plan, work), memory);
     }
     if (packs) // reads, writes, and a launch
@@ -208,8 +224,8 @@ static int next_rows(int rows)
     return rows < LAST_FINE ? next : next / COARSE * COARSE;
 }
 
-// Tiles of `columns` whose rows are needed to have so few of them, buffered where another one
-// follows.
+// Tiles of `columns` whose rows are needed to have so few of them, buffered where TMA can store
+// them.
 static void each_config_of(struct kg_cuda_contract_plan *plan, int columns, take_plan *take,
                            void *user)
 {
@@ -224,8 +240,7 @@ static void each_config_of(struct kg_cuda_contract_plan *plan, int columns, take
             continue; // as many tiles, with fewer rows that are not there
         plan->config.buffered = 0;
         each_way(plan, take, user);
-        plan->config.buffered = kg_cuda_tall_pairs(plan) == 1 && kg_cuda_tall_can_buffer(plan) &&
-                                kg_cuda_contract_tiles(plan) > plan->facts->units;
+        plan->config.buffered = kg_cuda_tall_pairs(plan) == 1 && kg_cuda_tall_can_buffer(plan);
         if (plan->config.buffered)
             each_way(plan, take, user);
     }
