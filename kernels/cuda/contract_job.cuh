@@ -171,10 +171,12 @@ template <int ORDER, int GROUP, class INDEX>
 KG_INLINE void kg_tile_place(INDEX rest, INDEX tall, INDEX wide, INDEX *row, INDEX *column)
 {
     const INDEX across = ORDER == 0 ? wide : tall, deep = ORDER == 0 ? tall : wide;
-    INDEX band = rest;
-    const INDEX inside = kg_take(&band, GROUP * across);
+    INDEX band = 0, far = rest;
+    if (deep > GROUP) {
+        band = rest;
+        far = kg_take(&band, GROUP * across);
+    }
     const INDEX limit = GROUP < deep - band * GROUP ? GROUP : deep - band * GROUP;
-    INDEX far = inside;
     const INDEX near = kg_take(&far, limit);
     *row = ORDER == 0 ? band * GROUP + near : far;
     *column = ORDER == 0 ? far : band * GROUP + near;

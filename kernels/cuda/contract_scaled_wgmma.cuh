@@ -378,18 +378,19 @@ KG_INLINE void kg_tall_finish_parts(const JOB &job, const kg_tile_task &task, in
     }
 }
 
-// Stores the sums of a slice of a tile, and finishes a part of the tile once all of them are there.
+// Stores the sums of a slice of a tile, and finishes a part of the tile once all of them are there;
+// `first`: the block of the first slice.
 // A block tells each that reads its sums by a flag of its own, which that one clears. The blocks of
 // a tile are neighbours, and no more than there are SMs: started one after the other, they wait for
 // nothing but the end of earlier ones, even if others have most SMs.
 template <class Block, class JOB>
 KG_INLINE void kg_tall_finish_slice(const JOB &job, const kg_tall_sums<Block> &sums,
                                     const kg_tile_task &task, int64_t column, char *scratch,
-                                    int slices, int consumer)
+                                    int first, int slices, int consumer)
 {
     constexpr int parts = kg_tall_part<Block>::all;
     const int thread = threadIdx.x % 128;
-    const int mine = blockIdx.x % slices, first = blockIdx.x - mine;
+    const int mine = (int)blockIdx.x - first;
     const int readers = slices < parts ? slices : parts;
     uint64_t *flags = kg_tall_flag<Block>(scratch, 0, 0) + consumer * Block::slices;
     constexpr int of_block = Block::consumers * Block::slices;
@@ -434,7 +435,7 @@ KG_INLINE void kg_tall_consumer(const JOB &job, const WEIGHTS &weights,
         if constexpr (Block::slices > 1) {
             if (work.slices > 1) {
                 kg_tall_finish_slice<Block>(job, total, piece.task, lane.column, scratch,
-                                            work.slices, consumer);
+                                            piece.tile * work.slices, work.slices, consumer);
                 continue;
             }
         }

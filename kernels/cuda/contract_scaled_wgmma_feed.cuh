@@ -152,26 +152,44 @@ struct kg_tall_work {
     int tall, wide;   // in tiles
     int units, index; // of a tile; of the next whole one
     int slices;       // of a tile, side by side; 1: none
+    bool is_batch;
 
+    // Divisions are few: a block loads nothing before these are done.
     template <class JOB>
     KG_METHOD explicit kg_tall_work(const JOB &job)
-        : tall((int)((job.rows() + Block::rows - 1) / Block::rows)),
-          wide((int)((job.columns() + Block::columns - 1) / Block::columns)),
-          units((int)((job.depth() + Block::unit - 1) / Block::unit)), index(blockIdx.x), slices(1)
+        : range{0, 0, 0}, tall(parts<Block::rows>(job.rows())),
+          wide(parts<Block::columns>(job.columns())), units(parts<Block::unit>(job.depth())),
+          index(blockIdx.x), slices(1), is_batch(job.batches() > 1)
     {
         const int tiles = (int)job.batches() * tall * wide;
-        if constexpr (Block::slices > 1)
-            slices = (int)gridDim.x / tiles;
-        stream_k = Block::pairs > 1 ? kg_stream_k_make_rest(tiles, units, gridDim.x)
-                                    : kg_stream_k_make(tiles, units, gridDim.x);
-        if constexpr (!Block::stream_k)
-            stream_k = {tiles, 0, 0};
-        range = kg_stream_k_range_make(&stream_k, units, blockIdx.x);
-        if (Block::slices > 1 && slices > 1) {
-            const int slice = blockIdx.x % slices, until = units * (slice + 1) / slices;
-            stream_k.first_tile = 0;
-            range = {(int)blockIdx.x / slices, until, until - units * slice / slices};
+        stream_k = {tiles, 0, 0};
+        if constexpr (Block::stream_k) {
+            stream_k = Block::pairs > 1 ? kg_stream_k_make_rest(tiles, units, gridDim.x)
+                                        : kg_stream_k_make(tiles, units, gridDim.x);
+            range = kg_stream_k_range_make(&stream_k, units, blockIdx.x);
         }
+        if constexpr (Block::slices > 1) {
+            if ((int)gridDim.x == tiles * Block::slices)
+                take_slice(Block::slices);
+            else if ((int)gridDim.x >= tiles * 2)
+                take_slice((int)gridDim.x / tiles);
+        }
+    }
+    // The block's slice of its tile, of `count`.
+    KG_METHOD void take_slice(int count)
+    {
+        const int tile = (int)blockIdx.x / count, slice = (int)blockIdx.x - tile * count;
+        const int each = units / count, longer = units - each * count;
+        const int first = slice * each + (slice < longer ? slice : longer);
+        const int left = each + (slice < longer ? 1 : 0);
+        slices = count;
+        stream_k.first_tile = 0;
+        range = {tile, first + left, left};
+    }
+    template <int SIZE>
+    KG_METHOD static int parts(int64_t count)
+    {
+        return ((int)count + SIZE - 1) / SIZE;
     }
     KG_METHOD bool is_left() const
     {
@@ -192,7 +210,8 @@ struct kg_tall_work {
         piece.tile = range.tile;
         piece.first = divided ? kg_stream_k_range_first_step(&range) : 0;
         piece.until = divided ? range.until : units;
-        const int tile = kg_take(&item, tall * wide);
+        const int tile = is_batch ? kg_take(&item, tall * wide) : item;
+        item = is_batch ? item : 0;
         kg_tile_place<0, 8>(tile, tall, wide, &row, &column);
         piece.task = {item, row * (int64_t)Block::rows, column * (int64_t)Block::columns, 0, depth,
                       0};
