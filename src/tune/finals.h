@@ -9,7 +9,9 @@
 
 // Chooses at most `max` (at least 2) candidates within `margin` of the best, in the order in which
 // they were tried, so that ties go to the one nearest the guess. The guess, which is the first
-// trial, is among them unless it took more than twice as long as the best. Returns their number.
+// trial, is among them unless it took more than twice as long as the best. If there is no other,
+// the runner-up is: what was timed once may have been timed in a lucky moment. Returns their
+// number.
 int kg_finals_choose(const struct kg_trials *trials, int max, double margin, int *finalists);
 // Builds the finalists again (their objects are cached) and races them. Sets their timings; returns
 // the winner's place among them, -1 when that fails.

@@ -50,6 +50,8 @@ static struct world {
     bool expected; // by the family
     bool all_wrong;
     int race_after;         // this many were measured
+    int lucky;              // the gate's so manieth takes another time at first; 0: none
+    double luck;            // what its time is multiplied by
     double compile_seconds; // of a kernel
 } world;
 
@@ -59,6 +61,8 @@ static bool device_broken;         // of a process: it takes no more work
 static void (*break_device)(void); // how that happens behind the launch's back; NULL: it says so
 static int *fillings;              // of inputs in any process; memory shared by all
 static int *measured;              // so far; beside it
+static int *judged;                // by the gate, and ...
+static int *luck;                  // ... whether that kernel is the lucky one
 static enum kg_isolation isolation;
 
 static const int64_t choices_a[] = {1, 2, 4, 8, 16}, choices_b[] = {1, 2, 3, 4, 6, 8},
@@ -244,6 +248,7 @@ enum kg_status kg_built_make(struct kg_device *device, const struct kg_problem *
 {
     (void)problem;
     *built = NULL;
+    *luck = 0;
     if (time_limit < world.compile_seconds)
         return kg_error_set(error, KG_ERROR_TIMEOUT, "not compiled within %g s", time_limit);
     *built = calloc(1, sizeof **built);
@@ -319,6 +324,7 @@ enum kg_status kg_prepared_run(const struct kg_prepared *prepared, void *const *
     if (device_broken)
         return kg_error_set(error, KG_ERROR_FAULT, "the device is broken");
     double share = built->choice.count > 1 && world.split_share > 0 ? world.split_share : 1;
+    share *= *luck ? world.luck : 1;
     for (int i = 0; i < built->choice.count; i++)
         clock_now += share * seconds_of(built->choice.configs[i].value);
     memset(tensors[1], ill == UNSTEADY ? runs++ : 7, prepared->problem->layouts[1].bytes);
@@ -335,6 +341,7 @@ enum kg_status kg_gate_judge(const struct kg_gate *gate, const struct kg_subject
     if (ill_of(subject->user) == KILLED_JUDGED)
         raise(SIGKILL);
     *verdict = (struct kg_verdict){.passed = true, .seed = 77, .cases = 5};
+    *luck = ++*judged == world.lucky;
     if (world.all_wrong || ill_of(subject->user) == IS_WRONG) {
         verdict->passed = false;
         snprintf(verdict->reason, sizeof verdict->reason, "y[3] is 4, not 5");
@@ -492,10 +499,10 @@ static struct kg_search new_search(enum kg_rigor rigor)
     world = (struct world){.groups = 1, .best = {8, 4, 2}};
     memset(&seen, 0, sizeof seen);
     if (!fillings)
-        fillings = mmap(NULL, 2 * sizeof *fillings, PROT_READ | PROT_WRITE,
+        fillings = mmap(NULL, 4 * sizeof *fillings, PROT_READ | PROT_WRITE,
                         MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    measured = fillings + 1;
-    *fillings = *measured = 0;
+    measured = fillings + 1, judged = fillings + 2, luck = fillings + 3;
+    *fillings = *measured = *judged = *luck = 0;
     cancel = cancel_after = progressed = 0;
     return (struct kg_search){.device = &device,
                               .problem = sample.problem,
