@@ -101,12 +101,25 @@ static int64_t inner_length(const struct kg_group *group)
     return length;
 }
 
+// Is the inner index divided, so that elements are best walked in runs? Streamed pieces begin at
+// lines of the output instead: unpacking 2^20 bytes into 4-bit numbers took 3850 us, and 141 in
+// runs.
+static bool is_split(const struct kg_group *group)
+{
+    const int inner = kg_group_nest(group, 0)->output_axes - 1;
+    return inner >= 0 && kg_split_step(group, inner) > 1;
+}
+
 static bool valid(const struct kg_match *match, const struct kg_config *config,
                   struct kg_text *reason)
 {
     const struct kg_group *group = &match->group;
     if (config->value[STREAM] && config->value[TILE]) {
         kg_text_add(reason, "tiles are narrower than a stream of stores needs");
+        return false;
+    }
+    if (config->value[STREAM] && is_split(group)) {
+        kg_text_add(reason, "an index is divided: streamed pieces are not walked in runs");
         return false;
     }
     if (config->value[WAYS] > 1 && !config->value[STREAM]) {
@@ -242,13 +255,6 @@ static bool writes_for_others(const struct kg_match *match)
                      (double)group->problem->layouts[output->id].elements;
     }
     return bytes > 0 && bytes <= (double)match->facts->cache[3];
-}
-
-// Streamed pieces begin at lines of the output, so they are not walked in runs.
-static bool is_split(const struct kg_group *group)
-{
-    const int inner = kg_group_nest(group, 0)->output_axes - 1;
-    return inner >= 0 && kg_split_step(group, inner) > 1;
 }
 
 // Where next to nothing is read, nothing competes with the lines that stores fetch: the last cache
