@@ -2,7 +2,7 @@
 """How many configs must be measured until one within 2 % of the best is among them?
 
     ablation.py KERNELGEN OPS_FOLDER [--quick] [--each N] [--home FOLDER] [--svg FILE.svg] [--json FILE]
-                [--seconds N] [--device NAME] [--anywhere N]
+                [--seconds N] [--device NAME] [--anywhere N] [--again FOLDER]
 
 Leaves one op out at a time. First every op is measured exhaustively, on the device, into the records of one
 home. Then, for each op, bench_order walks through its configs in four orders, with the times on record
@@ -18,7 +18,9 @@ instead of new measurements, and patterns from the lessons of all ops but this o
 that take milliseconds. --home keeps the records, so that a run goes on where another one ended. --seconds
 limits the measuring of one op; with 0 only what is on record counts. Where that is the promising part of a space,
 a random order of it is no random order: --anywhere N times N configs drawn from all of it, too, and `random`
-then is of the whole space. If few of the drawn ones are good, half of one more is counted as good. On a GPU ops are grown to what takes tens of microseconds. bench_order is looked for
+then is of the whole space. If few of the drawn ones are good, half of one more is counted as good. --again takes
+the home of an earlier run, and adds the order of its times: as far as it falls short of 1, what is good is
+chance, and no order finds it. On a GPU ops are grown to what takes tens of microseconds. bench_order is looked for
 beside KERNELGEN.
 """
 
@@ -54,6 +56,7 @@ QUICK = ("softmax", "log_softmax", "logsumexp", "rms_norm", "layer_norm")
 GPU_ROWS, GPU_PRODUCT = 4, 8  # times the sizes of a CPU
 GOOD = 0.98
 ORDERS = ("random", "model", "patterns", "patterns+model")
+AGAIN = "again"
 
 
 def listed_cases(ops, quick, on_gpu):
@@ -84,14 +87,14 @@ def measure(program, case, home, seconds, device):
         print(f"{case.op}: left out: {done.stderr.strip()[:200]}", file=sys.stderr)
 
 
-def ask(walker, case, home, device):
-    return subprocess.run([walker, home, case.path, case.op, f"T={case.dtype}", case.words(), device],
-                          capture_output=True, text=True)
+def ask(walker, case, home, device, again=None):
+    return subprocess.run([walker, home, case.path, case.op, f"T={case.dtype}", case.words(), device,
+                           *([again] if again else [])], capture_output=True, text=True)
 
 
-def walk(walker, case, home, device):
+def walk(walker, case, home, device, again=None):
     """What bench_order says of one op; None where there are too few configs to tell orders apart."""
-    done = ask(walker, case, home, device)
+    done = ask(walker, case, home, device, again)
     if done.returncode:
         print(f"{case.op}: left out: {done.stderr.strip()[:200]}", file=sys.stderr)
         return None
@@ -119,15 +122,19 @@ def geometric(values):
 
 
 def print_table(rows):
-    print(f"{'op':<16} {'class':<10} {'space':>7} {'configs':>7} {'good':>5} " + " ".join(f"{o:>14}" for o in ORDERS))
+    orders = (*ORDERS, AGAIN) if all(AGAIN in row for row in rows) else ORDERS
+    print(f"{'op':<16} {'class':<10} {'space':>7} {'configs':>7} {'good':>5} " + " ".join(f"{o:>14}" for o in orders))
     for row in rows:
         print(f"{row['op']:<16} {row['class']:<10} {row['space']:>7} {row['configs']:>7} {row['good']:>5} " +
-              " ".join(f"{row[o]:>14.1f}" for o in ORDERS))
-    print(f"{'geometric mean':<49} " + " ".join(f"{geometric([r[o] for r in rows]):>14.2f}" for o in ORDERS))
-    print(f"{'sum':<49} " + " ".join(f"{sum(r[o] for r in rows):>14.1f}" for o in ORDERS))
+              " ".join(f"{row[o]:>14.1f}" for o in orders))
+    print(f"{'geometric mean':<49} " + " ".join(f"{geometric([r[o] for r in rows]):>14.2f}" for o in orders))
+    print(f"{'sum':<49} " + " ".join(f"{sum(r[o] for r in rows):>14.1f}" for o in orders))
     both = geometric([r["patterns+model"] for r in rows])
     print(f"patterns+model takes {both / geometric([r['random'] for r in rows]):.2f} of random order, "
           f"{both / geometric([r['model'] for r in rows]):.2f} of the model alone")
+    if AGAIN in orders:
+        again = geometric([r[AGAIN] for r in rows]) / geometric([r["model"] for r in rows])
+        print(f"the order of another run's times takes {again:.2f} of the model alone; the rest is chance")
     firsts = [(r["first"], r["first_with_patterns"]) for r in rows if r.get("first") and r.get("first_with_patterns")]
     if firsts:
         shares = ", ".join(f"{geometric(some):.3f} (worst {min(some):.3f})" for some in zip(*firsts))
@@ -178,6 +185,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=120)
     parser.add_argument("--device", default="host")
     parser.add_argument("--anywhere", type=int, default=0)
+    parser.add_argument("--again", metavar="FOLDER")
     options = parser.parse_args()
     beside = pathlib.Path(options.program).resolve().parent / "bench"
     chooser, walker = beside / "bench_choices", beside / "bench_order"
@@ -194,7 +202,7 @@ def main():
                 measure(options.program, case, home, options.seconds, options.device)
         rows = []
         for case in cases:
-            row = walk(walker, case, home, options.device)
+            row = walk(walker, case, home, options.device, options.again)
             if row and options.anywhere:
                 drawn = expect_anywhere(chooser, case, home, options.device, options.anywhere, row)
                 row["random"] = drawn or row["random"]

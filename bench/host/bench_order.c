@@ -2,10 +2,11 @@
 // within 2 % of the best was found? Measures nothing: the times are those on record (an exhaustive
 // search).
 //
-//     bench_order HOME OP.kg OP T=f32 P=4096,D=1024 [DEVICE]
+//     bench_order HOME OP.kg OP T=f32 P=4096,D=1024 [DEVICE [AGAIN]]
 //
 // Prints one JSON object; ablation.py describes the orders. Patterns come from the lessons of all
-// other ops. Only ops whose rule's choice is one kernel can be walked through.
+// other ops. AGAIN is a home with another exhaustive search of the op: in the order of its times,
+// all is known but chance. Only ops whose rule's choice is one kernel can be walked through.
 
 #include "base/files.h"
 #include "base/json.h"
@@ -104,7 +105,8 @@ static double prior(void *user, const char *family, const char *parameter, int64
 
 // The seconds on record of one candidate; 0: it failed; -1: it was not tried, or is the same code
 // as another one.
-static double look_up(const struct walk *walk, const struct kg_candidate *candidate)
+static double look_up(const struct walk *walk, struct kg_store *store,
+                      const struct kg_candidate *candidate)
 {
     struct kg_choice choice = walk->guess;
     struct kg_text text = {0};
@@ -113,8 +115,8 @@ static double look_up(const struct walk *walk, const struct kg_candidate *candid
     choice.matches[0] = walk->candidates.readings[candidate->reading].match;
     choice.configs[0] = candidate->config;
     kg_choice_print(&choice, &text);
-    if (kg_store_find(walk->store, &walk->key.key, kg_text_string(&text), &outcome, &found,
-                      &error) != KG_OK)
+    if (kg_store_find(store, &walk->key.key, kg_text_string(&text), &outcome, &found, &error) !=
+        KG_OK)
         stop("the records");
     kg_text_free(&text);
     if (!found || outcome.kind == KG_OUTCOME_PRUNED)
@@ -136,7 +138,7 @@ static void list(struct walk *walk)
     walk->least = INFINITY;
     walk->space = candidates->count;
     for (int i = 0; i < candidates->count; i++) {
-        double seconds = look_up(walk, &candidates->items[i]);
+        double seconds = look_up(walk, walk->store, &candidates->items[i]);
         if (seconds < 0)
             continue;
         candidates->items[kept] = candidates->items[i];
@@ -301,6 +303,24 @@ static double count_by_patterns(struct walk *walk)
     }
 }
 
+// In the order of another search's times; what it did not measure comes last.
+static double count_again(const struct walk *walk, struct kg_store *again)
+{
+    int count = walk->candidates.count, earlier = 0;
+    double *seconds = calloc((size_t)count + 1, sizeof *seconds), first = INFINITY;
+    if (!seconds)
+        exit(1);
+    for (int i = 0; i < count; i++) {
+        seconds[i] = look_up(walk, again, &walk->candidates.items[i]);
+        if (seconds[i] > 0 && is_good(walk, i))
+            first = fmin(first, seconds[i]);
+    }
+    for (int i = 0; i < count; i++)
+        earlier += seconds[i] > 0 && seconds[i] < first;
+    free(seconds);
+    return isfinite(first) ? earlier + 1 : count;
+}
+
 // The speed of a choice without measurements, as a share of the best's; NaN: it is not on record.
 static double speed_of_first(struct walk *walk, bool with_patterns)
 {
@@ -313,7 +333,7 @@ static double speed_of_first(struct walk *walk, bool with_patterns)
     return seconds > 0 ? walk->least / seconds : (double)NAN;
 }
 
-static void print(struct walk *walk)
+static void print(struct walk *walk, struct kg_store *again)
 {
     struct kg_text text = {0};
     struct kg_json json = {.text = &text};
@@ -328,6 +348,8 @@ static void print(struct walk *walk)
     kg_json_number(&json, "model", count_picks(walk, false));
     kg_json_number(&json, "patterns", count_by_patterns(walk));
     kg_json_number(&json, "patterns+model", count_picks(walk, true));
+    if (again)
+        kg_json_number(&json, "again", count_again(walk, again));
     kg_json_number(&json, "first", speed_of_first(walk, false));
     kg_json_number(&json, "first_with_patterns", speed_of_first(walk, true));
     kg_json_end_object(&json);
@@ -339,11 +361,12 @@ int main(int argc, char **argv)
 {
     static struct walk walk;
     struct kg_protocol protocol = {0};
-    if (argc != 6 && argc != 7) {
-        fprintf(stderr, "usage: bench_order HOME OP.kg OP T=f32 P=4096,D=1024 [DEVICE]\n");
+    struct kg_store *again = NULL;
+    if (argc < 6 || argc > 8) {
+        fprintf(stderr, "usage: bench_order HOME OP.kg OP T=f32 P=4096,D=1024 [DEVICE [AGAIN]]\n");
         return 2;
     }
-    const char *op = argv[3], *device = argc == 7 ? argv[6] : "host";
+    const char *op = argv[3], *device = argc > 6 ? argv[6] : "host";
     make_problem(&walk, argv + 2);
     char cache[1024]; // facts of the device that are measured are kept there
     snprintf(cache, sizeof cache, "%s/cache", argv[1]);
@@ -351,6 +374,8 @@ int main(int argc, char **argv)
         stop("the device");
     if (kg_store_open(argv[1], &walk.store, NULL, &error) != KG_OK)
         stop("the records");
+    if (argc == 8 && kg_store_open(argv[7], &again, NULL, &error) != KG_OK)
+        stop("the other records");
     if (kg_session_key_make(walk.problem, walk.device, &protocol, &walk.key, &error) != KG_OK)
         stop("the key");
     kg_traits_of(walk.problem, &walk.traits);
@@ -368,12 +393,14 @@ int main(int argc, char **argv)
     snprintf(error.text, sizeof error.text, "%d configs on record", walk.candidates.count);
     if (walk.candidates.count < LEAST_CONFIGS || walk.good == 0)
         stop(op);
-    print(&walk);
+    print(&walk, again);
     kg_candidates_free(&walk.candidates);
     kg_patterns_free(&walk.patterns);
     kg_session_key_free(&walk.key);
     kg_problem_free(walk.problem);
     kg_store_close(walk.store);
+    if (again)
+        kg_store_close(again);
     kg_device_close(walk.device);
     free(walk.seconds);
     return 0;

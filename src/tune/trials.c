@@ -15,8 +15,8 @@
 
 #define RUN_SECONDS 60.0 // for one candidate, if the caller gives no limit
 #define REASONS_LENGTH 1500
-// A candidate that takes less of the best one's time is timed again, beside it: one of them may
-// have been timed in a moment when others left the machine alone.
+// A candidate that takes less than this share of the best one's time is timed again, beside it: one
+// of them may have been timed in a moment when others left the machine alone.
 #define SURPRISING 0.9
 
 double kg_trials_run_limit(const struct kg_trials *trials)

@@ -28,6 +28,11 @@ def check_table():
     assert lines[1].split() == ["a", "reduce", "50", "49", "1", "25.0", "8.0", "4.0", "2.0"], lines[1]
     assert lines[3].split() == ["geometric", "mean", "7.07", "4.00", "2.00", "4.00"], lines[3]
     assert lines[5].startswith("patterns+model takes 0.57 of random order, 1.00 of the model"), lines[5]
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        ablation.print_table([{**row, "again": again} for row, again in zip(ROWS, (2, 2))])
+    lines = out.getvalue().splitlines()
+    assert lines[0].split()[-1] == "again" and lines[1].split()[-2:] == ["2.0", "2.0"], lines
+    assert lines[6].startswith("the order of another run's times takes 0.50 of the model alone"), lines
 
 
 def check_plot():

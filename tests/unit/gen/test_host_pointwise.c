@@ -52,8 +52,7 @@ static void values_that_exclude_each_other(void)
     check_reason(copy, "N=100000", "block=4096 stream=64 ways=2", "");
     check_reason(copy, "N=100000", "block=4096 stream=0 ways=2",
                  "only items whose results are streamed are walked alternately");
-    check_reason(copy, "N=1000", "block=16384 stream=0",
-                 "the block is longer than the inner axis");
+    check_reason(copy, "N=1000", "block=16384 stream=0", "the block is longer than the inner axis");
 }
 
 TEST_MAIN(streams_take_plain_indices, values_that_exclude_each_other)
