@@ -97,34 +97,6 @@ static void bounds_prune(void)
     CHECK(is_near(seconds_found(&found), 1e-3));
 }
 
-// A candidate that was timed while nothing else used the machine is timed again, beside another
-// one: one that seems to be the best, and the guess, which nothing comes near then.
-static void luck_is_not_believed(void)
-{
-    static const int lucky[] = {1, 30, 87};
-    for (int i = 0; i < 3; i++) {
-        struct kg_search search = new_search(KG_RIGOR_EXHAUSTIVE);
-        struct kg_found found;
-        world.lucky = lucky[i];
-        world.luck = 0.5;
-        CHECK_STATUS(kg_search_run(&search, &found, &error), KG_OK, &error);
-        CHECK(is_near(seconds_found(&found), 1e-3) && is_near(found.seconds, 1e-3));
-        CHECK(found.measured == 87 && found.complete);
-        for (int k = 0; k < seen.count; k++) {
-            const struct kg_timing *timing = &seen.outcomes[k].timing;
-            CHECK(timing->median > 0.99e-3 || (lucky[i] == 1 && k == 0));
-        }
-    }
-    // So is the one that was the best until then.
-    struct kg_search search = new_search(KG_RIGOR_EXHAUSTIVE);
-    struct kg_found found;
-    world.lucky = 1;
-    world.luck = 2.5;
-    memcpy(world.best, (int64_t[]){4, 3, 1}, sizeof world.best); // the guess
-    CHECK_STATUS(kg_search_run(&search, &found, &error), KG_OK, &error);
-    CHECK(is_near(seconds_found(&found), 1e-3) && is_near(found.seconds, 1e-3));
-}
-
 static enum ill many_ills(const int64_t *value)
 {
     if (value[2] != 1)
@@ -615,11 +587,11 @@ static void estimates_are_corrected(void)
 
 TEST_MAIN(prepare, what_is_known_comes_first, estimates_are_corrected, estimate_measures_nothing,
           exhaustive_measures_everything, measure_comes_close, expected_times_lead, bounds_prune,
-          luck_is_not_believed, broken_candidates_are_outcomes,
-          a_broken_device_is_one_candidates_fault, nothing_right_is_an_error,
-          a_missing_compiler_ends_it, a_compiler_that_is_lost_ends_it_with_what_is_known,
-          an_interrupted_search_goes_on, time_limits_hold, short_time_is_no_failure,
-          hints_come_first, favourites_come_first, a_slow_hint_loses, a_hint_may_be_the_guess,
-          the_same_in_a_worker, the_same_in_this_process, a_missing_device_ends_it,
-          twins_are_measured_once, groups_are_searched_one_by_one, other_groupings_race,
-          near_groupings_are_searched, limits_that_change_nothing_are_not_compiled)
+          broken_candidates_are_outcomes, a_broken_device_is_one_candidates_fault,
+          nothing_right_is_an_error, a_missing_compiler_ends_it,
+          a_compiler_that_is_lost_ends_it_with_what_is_known, an_interrupted_search_goes_on,
+          time_limits_hold, short_time_is_no_failure, hints_come_first, favourites_come_first,
+          a_slow_hint_loses, a_hint_may_be_the_guess, the_same_in_a_worker,
+          the_same_in_this_process, a_missing_device_ends_it, twins_are_measured_once,
+          groups_are_searched_one_by_one, other_groupings_race, near_groupings_are_searched,
+          limits_that_change_nothing_are_not_compiled)

@@ -1,0 +1,53 @@
+// Searches on a machine that others use: a time that was taken in a lucky moment, or in a bad one,
+// is not believed.
+
+#include "support/made_up_search.h"
+
+#include <math.h>
+
+static bool is_near(double a, double b)
+{
+    return fabs(a - b) <= 1e-6 * fabs(b);
+}
+
+static void prepare(void)
+{
+    sample = make("op copy(x: f32[N]) -> (y: f32[N])\n{ y[n] = x[n] }\n", "N=100");
+    CHECK_STATUS(sample.status, KG_OK, &sample.error);
+}
+
+// Searches in a world where the candidate that the gate judges as the `which`-th takes `factor`
+// times as long until it is timed again. The best one is found, and its time.
+static void search_with(int which, double factor, const int64_t *best)
+{
+    struct kg_search search = new_search(KG_RIGOR_EXHAUSTIVE);
+    struct kg_found found;
+    world.lucky = which;
+    world.luck = factor;
+    if (best)
+        memcpy(world.best, best, sizeof world.best);
+    CHECK_STATUS(kg_search_run(&search, &found, &error), KG_OK, &error);
+    CHECK(is_near(seconds_of(found.choice.configs[0].value), 1e-3));
+    CHECK(is_near(found.seconds, 1e-3) && found.measured == 87 && found.complete);
+}
+
+// It is timed again beside the best one, or, if it is the guess, which nothing comes near then,
+// beside the runner-up.
+static void good_luck(void)
+{
+    static const int lucky[] = {1, 30, 87};
+    for (int i = 0; i < 3; i++) {
+        search_with(lucky[i], 0.5, NULL);
+        for (int k = 0; k < seen.count; k++)
+            CHECK(seen.outcomes[k].timing.median > 0.99e-3 || (lucky[i] == 1 && k == 0));
+    }
+}
+
+// The best one is timed again beside a candidate that seems to be faster by far.
+static void bad_luck(void)
+{
+    static const int64_t guess[] = {4, 3, 1};
+    search_with(1, 2.5, guess);
+}
+
+TEST_MAIN(prepare, good_luck, bad_luck)
