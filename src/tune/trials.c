@@ -314,10 +314,8 @@ static void settle_hopeless(struct kg_trials *trials, struct build *build, const
 static void confirm(struct kg_trials *trials, struct kg_built *built, struct kg_timing *timing)
 {
     const struct kg_search *search = trials->search;
-    if (trials->best < 0 || timing->abandoned)
-        return;
-    struct kg_trial *best = &trials->items[trials->best];
-    if (timing->median >= SURPRISING * best->timing.median)
+    struct kg_trial *best = trials->best >= 0 ? &trials->items[trials->best] : NULL;
+    if (!best || timing->median >= SURPRISING * best->timing.median)
         return;
     struct kg_built *both[2] = {NULL, built};
     struct kg_timing timings[2];
