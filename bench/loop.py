@@ -18,6 +18,7 @@ import pathlib
 import random
 import re
 import sqlite3
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -55,14 +56,14 @@ def read_rounds(home):
 
 
 def race(program, device, case, first, second):
-    """Seconds of both choices, timed alternately."""
+    """How many times as long the first choice takes, timed alternately: in the middle of five races."""
     dtype = f"T={case.dtype}" if case.dtype else ""
-    done = subprocess.run([program, "--device", device, "--races", "3", "--json", case.path, case.op, dtype,
+    done = subprocess.run([program, "--device", device, "--races", "5", "--json", case.path, case.op, dtype,
                            case.words(), first, second], capture_output=True, text=True)
     if done.returncode:
         sys.exit(f"{case}: {done.stderr.strip()[:500]}")
-    before, after = (sorted(row["seconds"])[len(row["seconds"]) // 2] for row in json.loads(done.stdout))
-    return before, after
+    before, after = (row["seconds"] for row in json.loads(done.stdout))
+    return statistics.median(one / other for one, other in zip(before, after))
 
 
 def measure(options, case, folder, number):
@@ -80,8 +81,7 @@ def measure(options, case, folder, number):
             "kept": [r["kind"] for r in later if r["kept"]], "tried": [search["tried"],
             sum(r["tried"] for r in later)], "stopped": built["stopped"], "ratio": 1.0}
     if searched != built["choice"]:
-        before, after = race(options.choices, options.device, case, searched, built["choice"])
-        line["ratio"] = before / after
+        line["ratio"] = race(options.choices, options.device, case, searched, built["choice"])
     return line
 
 
