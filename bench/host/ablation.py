@@ -19,8 +19,8 @@ that take milliseconds. --home keeps the records, so that a run goes on where an
 limits the measuring of one op; with 0 only what is on record counts. Where that is the promising part of a space,
 a random order of it is no random order: --anywhere N times N configs drawn from all of it, too, and `random`
 then is of the whole space. If few of the drawn ones are good, half of one more is counted as good. --again takes
-the home of an earlier run, and adds the order of its times: as far as it falls short of 1, what is good is
-chance, and no order finds it. On a GPU ops are grown to what takes tens of microseconds. bench_order is looked for
+the home of another run on the same machine, and adds the order of its times: an order that knows the op could do
+no better, and configs that it needs beyond the first are due to chance. On a GPU ops are grown to what takes tens of microseconds. bench_order is looked for
 beside KERNELGEN.
 """
 
@@ -134,7 +134,7 @@ def print_table(rows):
           f"{both / geometric([r['model'] for r in rows]):.2f} of the model alone")
     if AGAIN in orders:
         again = geometric([r[AGAIN] for r in rows]) / geometric([r["model"] for r in rows])
-        print(f"the order of another run's times takes {again:.2f} of the model alone; the rest is chance")
+        print(f"the order of another run's times takes {again:.2f} of the model alone: less would be luck")
     firsts = [(r["first"], r["first_with_patterns"]) for r in rows if r.get("first") and r.get("first_with_patterns")]
     if firsts:
         shares = ", ".join(f"{geometric(some):.3f} (worst {min(some):.3f})" for some in zip(*firsts))

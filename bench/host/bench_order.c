@@ -5,8 +5,9 @@
 //     bench_order HOME OP.kg OP T=f32 P=4096,D=1024 [DEVICE [AGAIN]]
 //
 // Prints one JSON object; ablation.py describes the orders. Patterns come from the lessons of all
-// other ops. AGAIN is a home with another exhaustive search of the op: in the order of its times,
-// all is known but chance. Only ops whose rule's choice is one kernel can be walked through.
+// other ops. AGAIN is a home with another exhaustive search of the op: in the order of its times
+// everything is known but what chance does. Only ops whose rule's choice is one kernel can be
+// walked through.
 
 #include "base/files.h"
 #include "base/json.h"

@@ -186,6 +186,7 @@ struct kg_tall_work {
         stream_k.first_tile = 0;
         range = {tile, first + left, left};
     }
+    // Tiles, or units of K, of SIZE that cover so many.
     template <int SIZE>
     KG_METHOD static int parts(int64_t count)
     {

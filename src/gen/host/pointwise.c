@@ -102,7 +102,7 @@ static int64_t inner_length(const struct kg_group *group)
 }
 
 // Is the inner index divided, so that elements are best walked in runs? Streamed pieces begin at
-// lines of the output instead: unpacking 2^20 bytes into 4-bit numbers took 3850 us, and 141 in
+// lines of the output instead: unpacking 2^21 bytes into 4-bit numbers took 3850 us, and 141 in
 // runs.
 static bool is_split(const struct kg_group *group)
 {
