@@ -54,6 +54,7 @@ SUBJECTS = [
 ]
 QUICK = ("softmax", "log_softmax", "logsumexp", "rms_norm", "layer_norm")
 GPU_ROWS, GPU_PRODUCT = 4, 8  # times the sizes of a CPU
+GPU_WORK = 32  # times the work of one core
 GOOD = 0.98
 ORDERS = ("random", "model", "patterns", "patterns+model")
 AGAIN = "again"
@@ -71,12 +72,12 @@ def listed_cases(ops, quick, on_gpu):
             yield plan_cases.Case(f"{ops}/{file}", op, "f16" if on_gpu and is_product else "f32", sizes)
 
 
-def shipped_cases(program, walker, ops, each):
+def shipped_cases(program, walker, ops, each, on_gpu):
     """Every `each`-th shipped op of one kernel."""
     with tempfile.TemporaryDirectory() as home:
-        cases = [case for case in plan_cases.shipped_cases(program, ops, narrow="")
-                 if "several kernels" not in ask(walker, case, home, "host").stderr]
-    return cases[::each]
+        cases = [case for case in plan_cases.shipped_cases(program, ops, narrow="", fit=not on_gpu)
+                 if "several kernels" not in ask(walker, case, home, "host").stderr][::each]
+    return [case for case in cases if not on_gpu or plan_cases.fit_sizes(program, case, GPU_WORK)]
 
 
 def measure(program, case, home, seconds, device):
@@ -194,8 +195,9 @@ def main():
             sys.exit(f"ablation.py: {tool} is not there: build the target {tool.name}")
     with tempfile.TemporaryDirectory() as folder:
         home = options.home or folder
-        cases = (shipped_cases(options.program, walker, options.ops, options.each) if options.each
-                 else list(listed_cases(options.ops, options.quick, options.device != "host")))
+        on_gpu = options.device != "host"
+        cases = (shipped_cases(options.program, walker, options.ops, options.each, on_gpu) if options.each
+                 else list(listed_cases(options.ops, options.quick, on_gpu)))
         for number, case in enumerate(cases, 1):
             print(f"{number} of {len(cases)}: {case}", file=sys.stderr)
             if options.seconds > 0:

@@ -194,39 +194,41 @@ static bool is_on_record(const struct walk *walk, const char *config)
     return found;
 }
 
-// As kg_favourites_find, of the favourites on record.
-static const char *find_favourite(void *user, const char *family, int rank)
+// What is to fit, and where it would go.
+struct fitting {
+    const struct walk *walk;
+    kg_favourites_fits *fits;
+    void *fitting;
+};
+
+static bool fits_on_record(void *user, const char *config)
 {
-    const struct walk *walk = user;
-    const char *config;
-    for (int i = 0; (config = kg_favourites_find(&walk->favourites, family, i)) != NULL; i++)
-        if (is_on_record(walk, config) && rank-- == 0)
-            return config;
-    return NULL;
+    const struct fitting *fitting = user;
+    return is_on_record(fitting->walk, config) && fitting->fits(fitting->fitting, config);
 }
 
-// The candidate that was good for other problems of the class and is not among these; -1: none is
-// on record.
-static int favourite_of(struct walk *walk, const int *seeds, int count)
+static void offer_favourites(void *user, const char *family, int max, kg_favourites_fits *fits,
+                             void *fitting)
+{
+    const struct walk *walk = user;
+    struct fitting on_record = {walk, fits, fitting};
+    kg_favourites_offer(&walk->favourites, family, max, fits_on_record, &on_record);
+}
+
+// The candidates on record that were good for other problems of the class; returns their number.
+static int list_favourites(struct walk *walk, int *seeds)
 {
     const struct kg_search search = {.device = walk->device,
                                      .problem = walk->problem,
                                      .target = kg_target_of(walk->device),
                                      .user = walk,
-                                     .favourite = find_favourite};
-    struct kg_choice choice, others[KG_SEARCH_STARTS - 1];
-    int known = 0;
-    for (int i = 0; i < count; i++) {
-        if (seeds[i] < 0)
-            continue;
-        const struct kg_candidate *seed = &walk->candidates.items[seeds[i]];
-        others[known] = walk->guess;
-        others[known].matches[0] = walk->candidates.readings[seed->reading].match;
-        others[known++].configs[0] = seed->config;
-    }
-    if (!kg_search_favourite(&search, &walk->guess, others, known, &choice))
-        return -1;
-    return kg_candidates_find(&walk->candidates, choice.matches[0], &choice.configs[0]);
+                                     .favourites = offer_favourites};
+    struct kg_choice choices[KG_SEARCH_STARTS];
+    int count = kg_search_favourites(&search, &walk->guess, choices);
+    for (int i = 0; i < count; i++)
+        seeds[i] =
+            kg_candidates_find(&walk->candidates, choices[i].matches[0], &choices[i].configs[0]);
+    return count;
 }
 
 // As the search picks, one after the other.
@@ -239,9 +241,7 @@ static double count_picks(struct walk *walk, bool with_patterns)
     int seeds[KG_SEARCH_STARTS] = {-1, -1, guess};
     if (with_patterns) {
         bool known = kg_candidates_advise(&walk->candidates, prior, walk);
-        seeds[0] = favourite_of(walk, seeds, 0);
-        seeds[1] = favourite_of(walk, seeds, 1);
-        if (seeds[0] < 0 && known)
+        if (list_favourites(walk, seeds) == 0 && known)
             seeds[0] = kg_candidates_first(&walk->candidates, guess);
     }
     for (int i = 0; i < KG_SEARCH_STARTS; i++) {

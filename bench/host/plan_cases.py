@@ -64,15 +64,15 @@ def work_of(kernelgen, case):
     return work_and_bytes(kernelgen, case)[0]
 
 
-def fit_sizes(kernelgen, case):
+def fit_sizes(kernelgen, case, scale=1):
     """Halves or doubles the sizes, the largest or the smallest that allows it, until a run is
     long enough to be timed and short enough to be repeated, or tensors are as large as they may
-    become."""
+    become. The work is `scale` times that for one core of a CPU."""
     for _ in range(40):
         work = work_of(kernelgen, case)
-        if work is None or LEAST_WORK <= work <= MOST_WORK:
+        if work is None or LEAST_WORK <= work / scale <= MOST_WORK:
             return work is not None
-        grows = work < LEAST_WORK
+        grows = work / scale < LEAST_WORK
         names = sorted(case.sizes, key=case.sizes.get, reverse=not grows)
         for name in names:
             size = case.sizes[name]

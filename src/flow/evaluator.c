@@ -87,7 +87,7 @@ static void list_ahead(const struct kg_evaluator *evaluator, const struct kg_ahe
         kg_recorder_favourites(&evaluator->request, &learned);
     search.user = &learned;
     search.prior = learned.patterns.count > 0 ? kg_recorder_prior : NULL;
-    search.favourite = learned.favourites.count > 0 ? kg_recorder_favourite : NULL;
+    search.favourites = learned.favourites.count > 0 ? kg_recorder_offer : NULL;
     int foreseen = kg_search_foresee(&search, choices);
     kg_recorder_forget(&learned);
     if (!searches || is_known(evaluator, ahead->key, &choices[0]))

@@ -58,10 +58,11 @@ static double find_prior(void *user, const char *family, const char *parameter, 
     return kg_recorder_prior(recorder->learned, family, parameter, value, beyond);
 }
 
-static const char *find_favourite(void *user, const char *family, int rank)
+static void offer_favourites(void *user, const char *family, int max, kg_favourites_fits *fits,
+                             void *fitting)
 {
     const struct kg_recorder *recorder = user;
-    return kg_recorder_favourite(recorder->learned, family, rank);
+    kg_recorder_offer(recorder->learned, family, max, fits, fitting);
 }
 
 void kg_recorder_attach(struct kg_recorder *recorder, struct kg_search *search)
@@ -72,9 +73,8 @@ void kg_recorder_attach(struct kg_recorder *recorder, struct kg_search *search)
     search->progress = show_progress;
     if (recorder->learned && recorder->learned->patterns.count > 0)
         search->prior = find_prior;
-    if (recorder->learned && recorder->learned->favourites.count > 0) {
-        search->favourite = find_favourite;
-    }
+    if (recorder->learned && recorder->learned->favourites.count > 0)
+        search->favourites = offer_favourites;
 }
 
 void kg_recorder_learned(const struct kg_request *request, struct kg_learned *learned)
@@ -108,10 +108,11 @@ double kg_recorder_prior(void *user, const char *family, const char *parameter, 
                : kg_patterns_prior(&learned->patterns, &learned->traits, family, parameter, value);
 }
 
-const char *kg_recorder_favourite(void *user, const char *family, int rank)
+void kg_recorder_offer(void *user, const char *family, int max, kg_favourites_fits *fits,
+                       void *fitting)
 {
     const struct kg_learned *learned = user;
-    return kg_favourites_find(&learned->favourites, family, rank);
+    kg_favourites_offer(&learned->favourites, family, max, fits, fitting);
 }
 
 enum kg_status kg_recorder_describe(const struct kg_request *request, const struct kg_key *key,

@@ -31,10 +31,11 @@ struct kg_learned {
 void kg_recorder_learned(const struct kg_request *request, struct kg_learned *learned);
 void kg_recorder_favourites(const struct kg_request *request, struct kg_learned *learned);
 void kg_recorder_forget(struct kg_learned *learned);
-// As kg_search.prior and kg_search.favourite, of a struct kg_learned.
+// As kg_search.prior and kg_search.favourites, of a struct kg_learned.
 double kg_recorder_prior(void *learned, const char *family, const char *parameter, int64_t value,
                          bool beyond);
-const char *kg_recorder_favourite(void *learned, const char *family, int rank);
+void kg_recorder_offer(void *learned, const char *family, int max, kg_favourites_fits *fits,
+                       void *fitting);
 // Notes what the problem costs, and the text of its op, for reports and logs.
 enum kg_status kg_recorder_describe(const struct kg_request *request, const struct kg_key *key,
                                     struct kg_error *error);

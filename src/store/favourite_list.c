@@ -7,9 +7,31 @@
 #include "store/database.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { SHOWN = 3 }; // of a class
+
+static int by_chance(const void *a, const void *b)
+{
+    const struct kg_favourite *one = a, *other = b;
+    int order = (one->chance < other->chance) - (one->chance > other->chance);
+    order = order ? order : strcmp(one->family, other->family);
+    return order ? order : strcmp(one->config, other->config);
+}
+
+// Only those that came near a best, the best chance first. What their ballots say of them is lost.
+static void sort(struct kg_favourites *favourites)
+{
+    int kept = 0;
+    for (int i = 0; i < favourites->count; i++)
+        if (favourites->list[i].chance > 0)
+            favourites->list[kept++] = favourites->list[i];
+    favourites->count = kept;
+    favourites->ballot_count = 0;
+    if (kept > 0)
+        qsort(favourites->list, (size_t)kept, sizeof *favourites->list, by_chance);
+}
 
 static void list_json(struct kg_json *json, const char *class, const char *isa,
                       const struct kg_favourites *favourites)
@@ -23,7 +45,7 @@ static void list_json(struct kg_json *json, const char *class, const char *isa,
         kg_json_begin_object(json, NULL);
         kg_json_text(json, "family", favourites->list[i].family);
         kg_json_text(json, "config", favourites->list[i].config);
-        kg_json_number(json, "votes", favourites->list[i].votes);
+        kg_json_number(json, "chance", favourites->list[i].chance);
         kg_json_end_object(json);
     }
     kg_json_end_array(json);
@@ -38,14 +60,14 @@ static void list_lines(struct kg_text *text, const char *class,
                    favourites->problems == 1 ? "" : "s");
     for (int i = 0; i < favourites->count && i < SHOWN; i++) {
         const struct kg_favourite *one = &favourites->list[i];
-        kg_text_format(text, "%6.2f  ", one->votes);
+        kg_text_format(text, "%6.2f  ", one->chance);
         kg_text_add_printable(text, one->family);
         kg_text_add(text, ": ");
         kg_text_add_printable(text, one->config);
         kg_text_add(text, "\n");
     }
     if (favourites->count > SHOWN)
-        kg_text_format(text, "        and %d with fewer votes\n", favourites->count - SHOWN);
+        kg_text_format(text, "        and %d with smaller chances\n", favourites->count - SHOWN);
 }
 
 // The classes of a device follow each other. `last`: the device of the class before.
@@ -56,6 +78,7 @@ static enum kg_status list_class(struct kg_store *store, const char *class, cons
     const struct kg_traits traits = {.class = class, .dtype = "", .bucket = ""};
     struct kg_favourites favourites;
     enum kg_status status = kg_favourites_load(store, &traits, isa, NULL, &favourites, error);
+    sort(&favourites);
     if (status == KG_OK && favourites.count > 0 && json) {
         list_json(json, class, isa, &favourites);
     } else if (status == KG_OK && favourites.count > 0) {

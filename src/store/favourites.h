@@ -10,29 +10,41 @@
 // "lanes=32 keep=0", of a family. Texts are the list's.
 struct kg_favourite {
     const char *family, *config;
-    double votes;
-    double fresh; // of the problem at hand, while they are counted
+    double chance; // to come near the best of another problem of the class
+};
+
+// What was measured of one favourite for one problem.
+struct kg_ballot {
+    int favourite, problem;
+    double weight; // of the problem
+    double share;  // 1: the best; 0: not near it
 };
 
 struct kg_favourites {
     struct kg_arena arena;
     int count, capacity;
     struct kg_favourite *list;
+    int ballot_count, ballot_capacity;
+    struct kg_ballot *ballots;
     int problems; // that had something measured
 };
 
-// Of the measured configs for problems of the class of `traits` on devices of an ISA, those that
-// came near the best of their problem, which divide its vote. Problems of the same dtype, and of
-// the same bucket, count more. Choices of several kernels have no vote, nor do those for op
-// `without` (NULL: none is left out). kg_favourites_free frees the list, also after failure.
+// The measured configs for problems of the class of `traits` on devices of an ISA, in any order.
+// Problems of the same dtype, and of the same bucket, weigh more. Choices of several kernels are
+// left out, and so is what was measured for op `without` (NULL: nothing is). kg_favourites_free
+// frees the list, also after failure.
 enum kg_status kg_favourites_load(struct kg_store *store, const struct kg_traits *traits,
                                   const char *isa, const char *without,
                                   struct kg_favourites *favourites, struct kg_error *error);
 void kg_favourites_free(struct kg_favourites *favourites);
-// The config of a family that has the most votes, the next most, ...: rank 0, 1, ... NULL: there is
-// none.
-const char *kg_favourites_find(const struct kg_favourites *favourites, const char *family,
-                               int rank);
+
+// Offers configs of a family until `max` of them fit: first the one with the best chance, then the
+// one with the best chance where those that fitted were not good, ... It ends with those whose
+// chance is small.
+typedef bool kg_favourites_fits(void *user, const char *config);
+void kg_favourites_offer(const struct kg_favourites *favourites, const char *family, int max,
+                         kg_favourites_fits *fits, void *user);
+
 // Those of all classes and devices, dtypes and buckets alike: a list of the first ones for people,
 // or JSON.
 enum kg_status kg_store_list_favourites(struct kg_store *store, bool json, struct kg_text *text,

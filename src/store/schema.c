@@ -248,14 +248,18 @@ const char *const kg_store_statements[KG_SQL_COUNT] = {
         " ORDER BY isa, class, some_bucket, some_dtype, subject, family, parameter, value, date,"
         " problem",
     // By problem, the fastest first.
-    [KG_SQL_BEST_OF_CLASS] =
-        "SELECT outcomes.key, choice, min(median) AS seconds, traits.dtype, traits.bucket"
-        " FROM outcomes"
+    // Of each choice for each problem, its speed as a share of the fastest's. Problems are counted
+    // from 0; what has the same config follows each other.
+    [KG_SQL_TIMES_OF_CLASS] =
+        "WITH times AS (SELECT outcomes.key AS key, choice, min(median) AS seconds, traits.dtype AS"
+        " dtype, traits.bucket AS bucket FROM outcomes"
         " JOIN candidates ON candidates.id = candidate JOIN traits ON traits.key = outcomes.key"
         " JOIN full_keys ON full_keys.id = outcomes.key"
         " WHERE kind = 'measured' AND median > 0 AND class = ?1 AND isa = ?2"
-        " AND (?3 = '' OR op <> ?3)"
-        " GROUP BY outcomes.key, choice ORDER BY outcomes.key, seconds, choice",
+        " AND (?3 = '' OR op <> ?3) GROUP BY outcomes.key, choice)"
+        " SELECT choice, dense_rank() OVER (ORDER BY key) - 1,"
+        " min(seconds) OVER (PARTITION BY key) / seconds, dtype, bucket"
+        " FROM times ORDER BY substr(choice, instr(choice, ': ')), choice, key",
     // With something measured.
     [KG_SQL_CLASSES] = "SELECT DISTINCT class, isa FROM traits"
                        " JOIN full_keys ON full_keys.id = traits.key"

@@ -9,10 +9,9 @@
 #include <string.h>
 
 #define MAX_HINTS 16
-#define MAX_FAVOURITES 8 // that are looked at
-#define MAX_RIVALS 2     // groupings whose configs are searched, where the grouping is what changes
-#define RIVAL_TIMES 2.0  // times the best, up to which such a grouping can still win
-#define NEAR_TIMES 1.15  // times the best seed, up to which another grouping's configs are searched
+#define MAX_RIVALS 2    // groupings whose configs are searched, where the grouping is what changes
+#define RIVAL_TIMES 2.0 // times the best, up to which such a grouping can still win
+#define NEAR_TIMES 1.15 // times the best seed, up to which another grouping's configs are searched
 
 // Lists groupings other than the chosen one whose expected times come near it; a race decides among
 // them.
@@ -46,38 +45,48 @@ static bool is_among(const struct kg_choice *choice, const struct kg_choice *see
     return false;
 }
 
-bool kg_search_favourite(const struct kg_search *search, const struct kg_choice *guess,
-                         const struct kg_choice *seeds, int count, struct kg_choice *choice)
+// Where choices go that are made of the guess and another config.
+struct fitting {
+    const struct kg_search *search;
+    struct kg_text text; // the guess
+    size_t kernel;       // the length of what stands before its config
+    struct kg_choice *choices;
+    int count;
+};
+
+static bool fits(void *user, const char *config)
 {
-    const char *config;
-    struct kg_text text = {0};
-    bool found = false;
-    if (!search->favourite || guess->count != 1)
-        return false;
-    kg_choice_print(guess, &text);
-    size_t family = strcspn(kg_text_string(&text), ":");
-    for (int rank = 0; !found && rank < MAX_FAVOURITES; rank++) {
-        config = search->favourite(search->user, guess->matches[0]->family->name, rank);
-        if (!config)
-            break;
-        kg_text_cut(&text, family);
-        kg_text_format(&text, ": %s", config);
-        found = !text.failed &&
-                kg_choice_read(search->problem, &search->device->facts, search->target,
-                               kg_text_string(&text), choice) &&
-                choice->count == 1 && !is_among(choice, seeds, count);
-    }
-    kg_text_free(&text);
-    return found;
+    struct fitting *fitting = user;
+    const struct kg_search *search = fitting->search;
+    struct kg_choice *choice = &fitting->choices[fitting->count];
+    kg_text_cut(&fitting->text, fitting->kernel);
+    kg_text_format(&fitting->text, ": %s", config);
+    bool is_new = !fitting->text.failed &&
+                  kg_choice_read(search->problem, &search->device->facts, search->target,
+                                 kg_text_string(&fitting->text), choice) &&
+                  choice->count == 1 && !is_among(choice, fitting->choices, fitting->count);
+    fitting->count += is_new;
+    return is_new;
+}
+
+int kg_search_favourites(const struct kg_search *search, const struct kg_choice *guess,
+                         struct kg_choice *choices)
+{
+    struct fitting fitting = {.search = search, .choices = choices};
+    if (!search->favourites || guess->count != 1)
+        return 0;
+    kg_choice_print(guess, &fitting.text);
+    fitting.kernel = strcspn(kg_text_string(&fitting.text), ":");
+    search->favourites(search->user, guess->matches[0]->family->name, KG_SEARCH_STARTS - 1, fits,
+                       &fitting);
+    kg_text_free(&fitting.text);
+    return fitting.count;
 }
 
 int kg_search_starts(const struct kg_search *search, const struct kg_choice *guess,
                      struct kg_choice *starts)
 {
-    int count = 0;
-    while (count < KG_SEARCH_STARTS - 1 &&
-           kg_search_favourite(search, guess, starts, count, &starts[count]))
-        count++;
+    int count = kg_search_favourites(search, guess, starts);
     if (count == 0 && search->prior)
         count += kg_search_estimate(search, &starts[count]);
     if (!is_among(guess, starts, count))

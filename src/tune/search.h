@@ -74,9 +74,10 @@ struct kg_search {
     // What patterns say of a value or a family, as kg_candidates_prior; NULL: nothing is known.
     double (*prior)(void *user, const char *family, const char *parameter, int64_t value,
                     bool beyond);
-    // Configs of this family that were good for other problems of the class, the best at rank 0;
-    // NULL where there are no more. The function itself may be NULL: nothing is known.
-    const char *(*favourite)(void *user, const char *family, int rank);
+    // Offers configs of this family that were good for other problems of the class, until `max` of
+    // them fit. NULL: nothing is known.
+    void (*favourites)(void *user, const char *family, int max,
+                       bool (*fits)(void *fitting, const char *config), void *fitting);
     void (*progress)(void *user, int done, int total, const char *what);
 };
 
@@ -119,10 +120,10 @@ bool kg_search_estimate(const struct kg_search *search, struct kg_choice *choice
 int kg_search_starts(const struct kg_search *search, const struct kg_choice *guess,
                      struct kg_choice *starts);
 
-// The guess, which has one kernel, with the first config of those that were good for other problems
-// which fits and is none of `seeds`. Returns false if there is none.
-bool kg_search_favourite(const struct kg_search *search, const struct kg_choice *guess,
-                         const struct kg_choice *seeds, int count, struct kg_choice *choice);
+// The guess, which has one kernel, with configs that were good for other problems and fit. Returns
+// their number, KG_SEARCH_STARTS - 1 at most.
+int kg_search_favourites(const struct kg_search *search, const struct kg_choice *guess,
+                         struct kg_choice *choices);
 
 // On KG_ERROR_CANCELLED `found` still holds the best choice so far if found->seconds > 0.
 // Otherwise, and when the time is up before anything was measured, found->choice is the rule's

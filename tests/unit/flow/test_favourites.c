@@ -153,7 +153,7 @@ static struct kg_search learned_search(struct kg_learned *learned)
                               .target = &kg_target_host,
                               .rigor = KG_RIGOR_MEASURE,
                               .user = learned,
-                              .favourite = kg_recorder_favourite};
+                              .favourites = kg_recorder_offer};
 }
 
 // Where a search starts, and what is compiled ahead, whose first is the rule's choice: after one
@@ -202,16 +202,17 @@ static struct kg_choice neighbour(void)
     return other;
 }
 
-// The favourite comes first, the next one behind it, and then the rule's choice.
+// The favourite comes first, behind it what was good where that was not, and then the rule's
+// choice.
 static void two_favourites_come_first(void)
 {
-    static const char *const others[] = {"another", "and one more"};
     begin();
     const struct kg_choice best = remote(), second = neighbour();
-    for (int i = 0; i < 2; i++) {
-        record(others[i], &rule, 2e-5);
-        record(others[i], &second, 1.02e-5);
-        record(others[i], &best, 1e-5);
+    const char *const others[] = {"another", "and one more", "one that differs"};
+    for (int i = 0; i < 3; i++) {
+        record(others[i], &rule, 4e-5);
+        record(others[i], &second, i < 2 ? 2e-5 : 1e-5);
+        record(others[i], &best, i < 2 ? 1e-5 : 2e-5);
     }
     struct kg_learned learned;
     struct kg_choice starts[KG_SEARCH_STARTS + 1];

@@ -374,26 +374,39 @@ static void test_traits(void)
                  "f32", "small wide");
 }
 
-// All favourites of a family, the best first.
+// What was offered, but for one config that does not fit.
+struct offered {
+    const char *refused;
+    char configs[512];
+};
+
+static bool fits(void *user, const char *config)
+{
+    struct offered *offered = user;
+    if (offered->refused && strcmp(config, offered->refused) == 0)
+        return false;
+    size_t used = strlen(offered->configs);
+    snprintf(offered->configs + used, sizeof offered->configs - used, "%s%s", used ? ", " : "",
+             config);
+    return true;
+}
+
 static void expect_favourites(const char *class, const char *isa, const char *without,
-                              const char *family, const char *wanted)
+                              const char *family, int max, const char *refused, const char *wanted)
 {
     struct kg_favourites favourites;
     struct kg_traits some = traits;
-    char found[512] = "";
+    struct offered offered = {.refused = refused};
     some.class = class;
     CHECK_STATUS(kg_favourites_load(store, &some, isa, without, &favourites, &error), KG_OK,
                  &error);
-    const char *config;
-    for (int rank = 0; (config = kg_favourites_find(&favourites, family, rank)); rank++) {
-        size_t used = strlen(found);
-        snprintf(found + used, sizeof found - used, "%s%s", rank > 0 ? ", " : "", config);
-    }
-    CHECK_TEXT(found, wanted);
+    kg_favourites_offer(&favourites, family, max, fits, &offered);
+    CHECK_TEXT(offered.configs, wanted);
     kg_favourites_free(&favourites);
 }
 
-// The config that came near the best of most problems stands first, not one that won a problem.
+// The config that came near the best of most problems stands first, not one that won a problem; who
+// won what it is near to adds little.
 static void test_favourites(void)
 {
     static const struct {
@@ -410,9 +423,9 @@ static void test_favourites(void)
     };
     // Won one problem of the same dtype and size, of the same dtype or size, of neither; equals by
     // the alphabet.
-    const char *all = "block=8, block=16, block=2, block=4, block=3, block=5, block=1";
+    const char *winners = "block=16, block=2, block=4, block=3, block=5, block=1";
     open_store();
-    expect_favourites("reduce", "avx2", NULL, "rowwise", "");
+    expect_favourites("reduce", "avx2", NULL, "rowwise", 9, NULL, "");
     for (int i = 0; i < 6; i++) {
         struct kg_key key = sample_key();
         double best = 1e-5 * problems[i].unit;
@@ -423,16 +436,50 @@ static void test_favourites(void)
         append(&key, KG_OUTCOME_MEASURED, "scan: width=64", best);
         append(&key, KG_OUTCOME_MEASURED, "rowwise*2: block=64", 1.2 * best); // too slow
         append(&key, KG_OUTCOME_FAULT, "rowwise*2: block=128", 0);
-        if (i == 0) // nobody's vote: it must not make the others' lighter
+        if (i == 0)
             append(&key, KG_OUTCOME_MEASURED, "rowwise: block=32; pointwise: block=4", best);
     }
-    expect_favourites("reduce", "avx2", NULL, "rowwise", all);
-    expect_favourites("reduce", "avx2", NULL, "scan", "width=64");
-    expect_favourites("reduce", "avx2", NULL, "pointwise", "");
-    expect_favourites("reduce", "avx512", NULL, "rowwise", "");
-    expect_favourites("scan", "avx2", NULL, "rowwise", "");
-    expect_favourites("reduce", "avx2", sample_key().op, "rowwise", "");
-    expect_favourites("reduce", "avx2", "another", "rowwise", all);
+    expect_favourites("reduce", "avx2", NULL, "rowwise", 9, NULL, "block=8");
+    expect_favourites("reduce", "avx2", NULL, "rowwise", 9, "block=8", winners);
+    expect_favourites("reduce", "avx2", NULL, "rowwise", 2, "block=8", "block=16, block=2");
+    expect_favourites("reduce", "avx2", NULL, "scan", 9, NULL, "width=64");
+    expect_favourites("reduce", "avx2", NULL, "pointwise", 9, NULL, "");
+    expect_favourites("reduce", "avx512", NULL, "rowwise", 9, NULL, "");
+    expect_favourites("scan", "avx2", NULL, "rowwise", 9, NULL, "");
+    expect_favourites("reduce", "avx2", sample_key().op, "rowwise", 9, NULL, "");
+    expect_favourites("reduce", "avx2", "another", "rowwise", 9, "block=8", winners);
+    close_store();
+}
+
+// The next favourite is good where the first is not; and few problems prove more than a small share
+// of many.
+static void test_favourites_that_differ(void)
+{
+    static const struct {
+        const char *choice;
+        int first, last; // the problems in which it comes near the best
+        bool everywhere; // it was measured in the others, too
+    } tried[] = {
+        {"rowwise: block=1", 0, 3, true}, // good in most
+        {"rowwise: block=2", 0, 2, true}, // in three of these
+        {"rowwise: block=3", 4, 6, true}, // in the other three
+        {"rowwise: block=4", 5, 6, false},
+    };
+    open_store();
+    for (int i = 0; i < 7; i++) {
+        struct kg_key key = sample_key();
+        char sizes[16];
+        snprintf(sizes, sizeof sizes, "P=%d", i + 1);
+        key.sizes = sizes;
+        CHECK_STATUS(kg_store_note_traits(store, &key, &traits, &error), KG_OK, &error);
+        for (size_t k = 0; k < sizeof tried / sizeof tried[0]; k++) {
+            bool near = i >= tried[k].first && i <= tried[k].last;
+            if (near || tried[k].everywhere)
+                append(&key, KG_OUTCOME_MEASURED, tried[k].choice, near ? 1e-5 : 2e-5);
+        }
+    }
+    expect_favourites(traits.class, "avx2", NULL, "rowwise", 2, NULL, "block=4, block=1");
+    expect_favourites(traits.class, "avx2", NULL, "rowwise", 9, "block=4", "block=1, block=3");
     close_store();
 }
 
@@ -467,12 +514,12 @@ static void test_list_of_favourites(void)
     }
     expect_list(false, "On avx2:\n"
                        "reduce, 2 problems:\n"
-                       "  2.00  rowwise: block=8\n"
+                       "  0.50  rowwise: block=8\n"
                        "scan, 1 problem:\n"
-                       "  0.25  scan: block=0\n"
-                       "  0.25  scan: block=1\n"
-                       "  0.25  scan: block=2\n"
-                       "        and 1 with fewer votes\n");
+                       "  0.33  scan: block=0\n"
+                       "  0.33  scan: block=1\n"
+                       "  0.33  scan: block=2\n"
+                       "        and 1 with smaller chances\n");
     key.isa = "sm_90a";
     append(&key, KG_OUTCOME_MEASURED, "reduce: column=1", 1e-5);
     CHECK_STATUS(kg_store_note_traits(store, &key, &reduce, &error), KG_OK, &error);
@@ -480,8 +527,8 @@ static void test_list_of_favourites(void)
     CHECK_STATUS(kg_store_list_favourites(store, true, &text, &error), KG_OK, &error);
     CHECK(strstr(kg_text_string(&text),
                  "{\"class\": \"reduce\", \"isa\": \"avx2\", \"problems\": 2, "
-                 "\"favourites\": [{\"family\": \"rowwise\", \"config\": \"block=8\", \"votes\": "
-                 "2}]}"));
+                 "\"favourites\": [{\"family\": \"rowwise\", \"config\": \"block=8\", \"chance\": "
+                 "0.5}]}"));
     CHECK(strstr(kg_text_string(&text), "\"isa\": \"sm_90a\", \"problems\": 1"));
     kg_text_free(&text);
     close_store();
@@ -489,4 +536,4 @@ static void test_list_of_favourites(void)
 
 TEST_MAIN(test_mining, test_new_outcomes, test_equal_contexts, test_both_forms, test_demotion,
           test_exchange, test_effects, test_effects_that_disagree, test_traits, test_favourites,
-          test_list_of_favourites)
+          test_favourites_that_differ, test_list_of_favourites)

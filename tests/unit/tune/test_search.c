@@ -308,10 +308,12 @@ static void a_slow_hint_loses(void)
     CHECK(found.choice.configs[0].value[0] == 4 && found.choice.configs[0].value[1] == 3);
 }
 
-static const char *favourite_of(void *user, const char *name, int rank)
+static void offer(void *user, const char *name, int max,
+                  bool (*fits)(void *fitting, const char *config), void *fitting)
 {
     const char *const *of = user; // a family, and two configs of it
-    return strcmp(name, of[0]) == 0 && rank < 2 ? of[1 + rank] : NULL;
+    for (int i = 1; strcmp(name, of[0]) == 0 && i < 3 && of[i] && max > 0; i++)
+        max -= fits(fitting, of[i]);
 }
 
 // Two configs that were good for other problems come first, each once, and then the guess; without
@@ -334,7 +336,7 @@ static void favourites_come_first(void)
         struct kg_search search = new_search(KG_RIGOR_MEASURE);
         struct kg_found found;
         search.user = of;
-        search.favourite = favourite_of;
+        search.favourites = offer;
         CHECK_STATUS(kg_search_run(&search, &found, &error), KG_OK, &error);
         for (int k = 0; k < 3 && cases[i].tried[k]; k++)
             CHECK_TEXT(seen.texts[k], cases[i].tried[k]);
