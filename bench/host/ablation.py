@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """How many configs must be measured until one within 2 % of the best is among them?
 
-    ablation.py KERNELGEN OPS_FOLDER [--quick] [--each N] [--home FOLDER] [--svg FILE.svg] [--json FILE]
-                [--seconds N] [--device NAME] [--anywhere N] [--again FOLDER]
+    ablation.py KERNELGEN OPS_FOLDER [--quick] [--each N [--first I]] [--home FOLDER] [--svg FILE.svg]
+                [--json FILE] [--seconds N] [--device NAME] [--anywhere N] [--again FOLDER]
 
 Leaves one op out at a time. First every op is measured exhaustively, on the device, into the records of one
 home. Then, for each op, bench_order walks through its configs in four orders, with the times on record
@@ -14,8 +14,8 @@ instead of new measurements, and patterns from the lessons of all ops but this o
     patterns+model  two favourites of the other ops or, without any, what patterns make of the rule's guess;
                     the guess; then as the search picks with patterns
 
---quick takes a few ops, --each N every N-th of all shipped ones whose rule's choice is one kernel, at sizes
-that take milliseconds. --home keeps the records, so that a run goes on where another one ended. --seconds
+--quick takes a few ops, --each N every N-th of all shipped ones whose rule's choice is one kernel, from the
+I-th on (0: the first), at sizes that take milliseconds. --home keeps the records, so that a run goes on where another one ended. --seconds
 limits the measuring of one op; with 0 only what is on record counts. Where that is the promising part of a space,
 a random order of it is no random order: --anywhere N times N configs drawn from all of it, too, and `random`
 then is of the whole space. If few of the drawn ones are good, half of one more is counted as good. --again takes
@@ -72,11 +72,11 @@ def listed_cases(ops, quick, on_gpu):
             yield plan_cases.Case(f"{ops}/{file}", op, "f16" if on_gpu and is_product else "f32", sizes)
 
 
-def shipped_cases(program, walker, ops, each, on_gpu):
-    """Every `each`-th shipped op of one kernel."""
+def shipped_cases(program, walker, ops, each, first, on_gpu):
+    """Every `each`-th shipped op of one kernel, from the `first` on."""
     with tempfile.TemporaryDirectory() as home:
         cases = [case for case in plan_cases.shipped_cases(program, ops, narrow="", fit=not on_gpu)
-                 if "several kernels" not in ask(walker, case, home, "host").stderr][::each]
+                 if "several kernels" not in ask(walker, case, home, "host").stderr][first::each]
     return [case for case in cases if not on_gpu or plan_cases.fit_sizes(program, case, GPU_WORK)]
 
 
@@ -180,6 +180,7 @@ def main():
     parser.add_argument("ops")
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--each", type=int)
+    parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--home")
     parser.add_argument("--svg")
     parser.add_argument("--json")
@@ -196,8 +197,8 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         home = options.home or folder
         on_gpu = options.device != "host"
-        cases = (shipped_cases(options.program, walker, options.ops, options.each, on_gpu) if options.each
-                 else list(listed_cases(options.ops, options.quick, on_gpu)))
+        cases = (shipped_cases(options.program, walker, options.ops, options.each, options.first, on_gpu)
+                 if options.each else list(listed_cases(options.ops, options.quick, on_gpu)))
         for number, case in enumerate(cases, 1):
             print(f"{number} of {len(cases)}: {case}", file=sys.stderr)
             if options.seconds > 0:

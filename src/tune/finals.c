@@ -75,11 +75,11 @@ int kg_finals_race(const struct kg_trials *trials, const int *finalists, int cou
     for (int i = 0; i < count && !status; i++) {
         const struct kg_trial *trial = &trials->items[finalists[i]];
         status = kg_built_make(search->device, search->problem, &trial->choice,
-                               kg_trials_limit(trials), &built[i], NULL);
+                               kg_trials_run_limit(trials), &built[i], NULL);
     }
     if (!status)
-        status = kg_judge_race(trials->judge, built, count, true, kg_trials_limit(trials), timings,
-                               NULL);
+        status = kg_judge_race(trials->judge, built, count, true, kg_trials_run_limit(trials),
+                               timings, NULL);
     if (!status)
         winner = kg_time_winner(timings, count);
     for (int i = 0; i < count; i++)

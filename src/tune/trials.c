@@ -18,6 +18,9 @@
 // A candidate that takes less than this share of the best one's time is timed again, beside it: one
 // of them may have been timed in a moment when others left the machine alone.
 #define SURPRISING 0.9
+// Of a time limit, what is kept for the last race; and how many take part if trials used the rest.
+#define RACE_SHARE 0.125
+#define SHORT_RACE 4
 
 double kg_trials_run_limit(const struct kg_trials *trials)
 {
@@ -429,7 +432,7 @@ enum kg_status kg_trials_begin(struct kg_trials *trials, const struct kg_search 
     *trials =
         (struct kg_trials){.search = search, .best = -1, .bound_scale = 1, .code_bound_scale = 1};
     if (search->seconds > 0)
-        trials->deadline = kg_times_now() + search->seconds;
+        trials->deadline = kg_times_now() + search->seconds * (1 - RACE_SHARE);
     trials->judge = search->judge;
     return search->judge ? KG_OK : kg_judge_make(search, &trials->judge, error);
 }
@@ -543,8 +546,11 @@ int kg_trials_finish(struct kg_trials *trials, int max, double margin, struct kg
     struct kg_timing timings[KG_MAX_FINALISTS];
     int place = -1;
     const struct kg_trial *best = &trials->items[trials->best];
+    bool ended = kg_trials_stopped(trials), by_time = trials->stop == KG_STOP_TIME;
+    if (by_time && max > SHORT_RACE)
+        max = SHORT_RACE;
     int count = kg_finals_choose(trials, max, margin, finalists);
-    if (!kg_trials_stopped(trials) && (count > 1 || best->known)) {
+    if ((!ended || by_time) && (count > 1 || best->known)) {
         report_progress(trials, "final race");
         place = kg_finals_race(trials, finalists, count, timings);
     }

@@ -24,7 +24,7 @@ enum kg_stop { KG_STOP_NOT, KG_STOP_TIME, KG_STOP_CANCELLED, KG_STOP_FAILURE };
 struct kg_trials {
     const struct kg_search *search;
     struct kg_judge *judge;
-    double deadline; // 0: none
+    double deadline; // of trials, before the last race; 0: none
     int count;
     int capacity;
     struct kg_trial *items;
@@ -48,10 +48,10 @@ void kg_trials_free(struct kg_trials *trials);
 
 // Seconds that any candidate may take.
 double kg_trials_run_limit(const struct kg_trials *trials);
-// Seconds that the next candidate may take: its own limit, or what remains of the search's.
+// Seconds that the next candidate may take: its own limit, or what remains of that for trials.
 double kg_trials_limit(const struct kg_trials *trials);
 
-// When the search's time is up; 0: there is no limit, or no verdict yet.
+// When the time for trials is up; 0: there is no limit, or no verdict yet.
 double kg_trials_deadline(const struct kg_trials *trials);
 
 // Checks for cancellation and the time limit; true when the search is to end.
@@ -72,8 +72,8 @@ double kg_trials_bound(const struct kg_trials *trials, const struct kg_choice *c
 void kg_trials_dismiss(struct kg_trials *trials, const struct kg_choice *choice,
                        const char *reason);
 
-// The final race of at most `max` candidates within `margin` of the best. Returns the winner's
-// position and sets its timing.
+// The final race of at most `max` candidates within `margin` of the best; it also takes place if
+// time is up. Returns the winner's position and sets its timing.
 int kg_trials_finish(struct kg_trials *trials, int max, double margin, struct kg_timing *timing);
 
 #endif

@@ -4,6 +4,7 @@
 #include "support/made_up_search.h"
 
 #include <math.h>
+#include <unistd.h>
 
 static bool is_near(double a, double b)
 {
@@ -50,4 +51,31 @@ static void bad_luck(void)
     search_with(1, 2.5, guess);
 }
 
-TEST_MAIN(prepare, good_luck, bad_luck)
+static double search_began;
+
+// After the second outcome, the time for trials has passed, but not the time limit of two seconds.
+static void record_slowly(void *user, const struct kg_outcome *outcome)
+{
+    take_record(user, outcome);
+    while (seen.count == 2 && kg_times_now() < search_began + 1.9)
+        usleep(10000);
+}
+
+// The guess is lucky, nothing comes near it, and time is up: a part of the time was kept for the
+// last race, which takes place all the same.
+static void good_luck_at_the_end_of_time(void)
+{
+    struct kg_search search = new_search(KG_RIGOR_EXHAUSTIVE);
+    struct kg_found found;
+    world.lucky = 1;
+    world.luck = 0.5;
+    search.seconds = 2;
+    search.record = record_slowly;
+    search_began = kg_times_now();
+    CHECK_STATUS(kg_search_run(&search, &found, &error), KG_OK, &error);
+    CHECK(!found.complete && found.measured == 2);
+    CHECK(is_near(found.seconds, seconds_of(found.choice.configs[0].value)));
+    CHECK(seen.count > 2 && seen.outcomes[seen.count - 1].final);
+}
+
+TEST_MAIN(prepare, good_luck, bad_luck, good_luck_at_the_end_of_time)
