@@ -15,13 +15,13 @@ instead of new measurements, and patterns from the lessons of all ops but this o
                     the guess; then as the search picks with patterns
 
 --quick takes a few ops, --each N every N-th of all shipped ones whose rule's choice is one kernel, from the
-I-th on (0: the first), at sizes that take milliseconds. --home keeps the records, so that a run goes on where another one ended. --seconds
-limits the measuring of one op; with 0 only what is on record counts. Where that is the promising part of a space,
-a random order of it is no random order: --anywhere N times N configs drawn from all of it, too, and `random`
-then is of the whole space. If few of the drawn ones are good, half of one more is counted as good. --again takes
-the home of another run on the same machine, and adds the order of its times: an order that knows the op could do
-no better, and configs that it needs beyond the first are due to chance. On a GPU ops are grown to what takes tens of microseconds. bench_order is looked for
-beside KERNELGEN.
+I-th on (0: the first), at sizes that take milliseconds. --home keeps the records, so that a run goes on where
+another one ended. --seconds limits the measuring of one op; with 0 only what is on record counts. Where that is
+the promising part of a space, a random order of it is no random order: --anywhere N times N configs drawn from
+all of it, too, and `random` then is of the whole space. If few of the drawn ones are good, half of one more is
+counted as good. --again takes the home of another run on the same machine, and adds the order of its times: an
+order that knows the op could do no better, and configs that it needs beyond the first are due to chance. On a
+GPU ops are grown to what takes tens of microseconds. bench_order is looked for beside KERNELGEN.
 """
 
 import argparse

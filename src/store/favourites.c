@@ -135,11 +135,12 @@ static void serve(const struct kg_favourites *favourites, int favourite, double 
     }
 }
 
-// Room for the figures of the favourites and of the problems. Returns false if there is no memory.
 struct figures {
-    double *chances, *weights, *served;
+    double *chances, *weights; // of the favourites
+    double *served;            // of the problems
 };
 
+// Returns false if there is no memory. `chances` is what to free.
 static bool make_figures(const struct kg_favourites *favourites, struct figures *figures)
 {
     size_t count = (size_t)favourites->count + 1, problems = (size_t)favourites->problems + 1;
