@@ -111,12 +111,18 @@ struct kg_packed_main {
         biases[strip][1] = kg_scaled_bias<number, 1>(zeros.at[1], scales.at[1], offsets.at[1]);
     }
 
+    KG_METHOD static kg_packed_two<kg_twice> twice_of(uint32_t two)
+    {
+        return {{kg_twice_of(two, 0), kg_twice_of(two, 1)}};
+    }
+
     KG_METHOD void set_biases(uint32_t stage, int at, int run)
     {
 #pragma unroll
         for (int strip = 0; strip < TILE::strips; strip++) {
             if constexpr (number::takes_bits && SOURCE::copies_scales)
-                set_biases_of(strip, stage, at, run, source.scale_bits_of(stage, run, strip));
+                set_biases_of(strip, stage, at, run,
+                              twice_of(source.scale_bits_of(stage, run, strip)));
             else if constexpr (number::rounds)
                 set_biases_of(strip, stage, at, run, source.scales_of(stage, at, run, strip));
             else

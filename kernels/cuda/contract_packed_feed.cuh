@@ -294,21 +294,21 @@ struct kg_packed_source {
                           job.columns() - 1);
     }
 
-    // The bits of scales that were copied.
-    KG_METHOD kg_packed_two<uint16_t> scale_bits_of(uint32_t stage, int run, int strip) const
+    // Two scales that were copied.
+    KG_METHOD uint32_t scale_bits_of(uint32_t stage, int run, int strip) const
     {
-        const uint32_t two =
-            kg_get_shared(stage + TILE::scales_at + (run * TILE::strips + strip) * TILE::of_scales +
-                          threadIdx.x % 32 / 4 * 4);
-        return {{(uint16_t)two, (uint16_t)(two >> 16)}};
+        return kg_get_shared(stage + TILE::scales_at +
+                             (run * TILE::strips + strip) * TILE::of_scales +
+                             threadIdx.x % 32 / 4 * 4);
     }
 
     // Of a run of the panel at `stage`, which begins at K index `at`.
     KG_METHOD kg_packed_two<float> scales_of(uint32_t stage, int at, int run, int strip) const
     {
         if constexpr (copies_scales) {
-            const kg_packed_two<uint16_t> bits = scale_bits_of(stage, run, strip);
-            return {{weights.widen_scale(bits.at[0]), weights.widen_scale(bits.at[1])}};
+            const uint32_t two = scale_bits_of(stage, run, strip);
+            return {
+                {weights.widen_scale((uint16_t)two), weights.widen_scale((uint16_t)(two >> 16))}};
         }
         return {{weights.scale(item, run_at(at, run), column_of(strip, 0)),
                  weights.scale(item, run_at(at, run), column_of(strip, 1))}};

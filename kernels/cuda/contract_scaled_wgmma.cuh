@@ -292,6 +292,14 @@ struct kg_tall_part {
         for (int i = 0; i < tiles; i++)
             kg_partial_load(to[i], from + ((tile + i) * (Block::sums / 4) + line / 8) * 128);
     }
+    KG_METHOD static void load_kept(float (&to)[tiles][4], const float4 *kept)
+    {
+#pragma unroll
+        for (int i = 0; i < tiles; i++) {
+            const float4 four = kept[i * 128];
+            to[i][0] = four.x, to[i][1] = four.y, to[i][2] = four.z, to[i][3] = four.w;
+        }
+    }
     KG_METHOD static kg_row_sums<Block::adjacent> sums(const float (&of)[tiles][4], int which)
     {
         kg_row_sums<Block::adjacent> sums;
@@ -322,27 +330,34 @@ kg_tall_finish_parts_again(const JOB job, const kg_row_sums<Block::adjacent> *ro
     }
 }
 
-// Every `slices`-th part of a tile, from `number` on: the sums of all slices, whose partial tiles
-// begin at that of block `first`. As many are loaded at once as there are registers for.
+// Every `slices`-th part of a tile, from `mine` on: the sums of all slices, whose partial tiles
+// begin at that of block `first`; those of this block are `kept` in shared memory. As many are
+// loaded at once as there are registers for.
 template <class Block, class JOB>
 KG_INLINE void kg_tall_finish_parts(const JOB &job, const kg_tile_task &task, int64_t column,
-                                    char *scratch, int first, int slices, int number, int consumer)
+                                    char *scratch, const float4 *kept, int first, int slices,
+                                    int mine, int consumer)
 {
     typedef kg_tall_part<Block> part;
     constexpr int width = Block::adjacent, loads = 16;
     constexpr int fit = loads / (Block::slices * part::tiles), at_once = fit > 1 ? fit : 1;
 #pragma unroll 1
-    for (; number < part::all; number += at_once * slices) {
+    for (int number = mine; number < part::all; number += at_once * slices) {
         float loaded[at_once][Block::slices][part::tiles][4] = {};
 #pragma unroll
         for (int i = 0; i < at_once; i++)
 #pragma unroll
             for (int slice = 0; slice < Block::slices; slice++)
-                if (slice < slices && number + i * slices < part::all)
+                if (slice >= slices || number + i * slices >= part::all)
+                    continue;
+                else if (slice == mine)
+                    part::load_kept(loaded[i][slice], kept + i * (part::tiles * 128));
+                else
                     part(number + i * slices)
                         .load(loaded[i][slice],
                               kg_tall_partial<Block>(scratch, first + slice, consumer) +
                                   threadIdx.x % 128);
+        kept += at_once * part::tiles * 128;
         kg_row_sums<width> rows[2 * at_once];
         float total = 0;
 #pragma unroll
@@ -378,32 +393,45 @@ KG_INLINE void kg_tall_finish_parts(const JOB &job, const kg_tile_task &task, in
     }
 }
 
-// Stores the sums of a slice of a tile, and finishes a part of the tile once all of them are there;
-// `first`: the block of the first slice.
+// Stores the sums of a slice of a tile that other blocks finish, and finishes a part of the tile
+// once all of them are there; `first`: the block of the first slice. What the block finishes itself
+// stays in shared memory: where the second pair's sums were, or in the ring, into which nothing is
+// loaded any more.
 // A block tells each that reads its sums by a flag of its own, which that one clears. The blocks of
 // a tile are neighbours, and no more than there are SMs: started one after the other, they wait for
 // nothing but the end of earlier ones, even if others have most SMs.
 template <class Block, class JOB>
 KG_INLINE void kg_tall_finish_slice(const JOB &job, const kg_tall_sums<Block> &sums,
                                     const kg_tile_task &task, int64_t column, char *scratch,
-                                    int first, int slices, int consumer)
+                                    const kg_tall_shared &shared, int first, int slices,
+                                    int consumer)
 {
-    constexpr int parts = kg_tall_part<Block>::all;
+    typedef kg_tall_part<Block> part;
+    constexpr int most = (part::all + 1) / 2 * part::tiles * 128; // of a consumer
+    constexpr int of_consumer =
+        Block::pairs > 1 ? Block::partial_bytes / 16 / Block::consumers : most;
+    static_assert(Block::consumers * most * 16 <= Block::stages * Block::stage_bytes,
+                  "the ring has room for half of a tile");
+    float4 *place = Block::pairs > 1 ? shared.exchange : (float4 *)shared.ring;
     const int thread = threadIdx.x % 128;
     const int mine = (int)blockIdx.x - first;
-    const int readers = slices < parts ? slices : parts;
+    const int readers = slices < part::all ? slices : part::all;
+    float4 *kept = place + consumer * of_consumer + thread;
     uint64_t *flags = kg_tall_flag<Block>(scratch, 0, 0) + consumer * Block::slices;
     constexpr int of_block = Block::consumers * Block::slices;
-    sums.store(kg_tall_partial<Block>(scratch, blockIdx.x, consumer) + thread);
+    if constexpr (Block::pairs == 1)
+        kg_tiles_meet<Block::consumers * 128>(1); // both have read the ring
+    sums.store_others(kg_tall_partial<Block>(scratch, blockIdx.x, consumer) + thread, kept, mine,
+                      slices);
     kg_tiles_meet<128>(consumer + 2);
-    if (thread < readers)
+    if (thread < readers && thread != mine)
         kg_partial_tell(flags + blockIdx.x * of_block + thread);
     if (mine >= readers)
         return;
-    if (thread < slices)
+    if (thread < slices && thread != mine)
         kg_partial_await(flags + (first + thread) * of_block + mine);
     kg_tiles_meet<128>(consumer + 2);
-    kg_tall_finish_parts<Block>(job, task, column, scratch, first, slices, mine, consumer);
+    kg_tall_finish_parts<Block>(job, task, column, scratch, kept, first, slices, mine, consumer);
 }
 
 // ---- The kernel ----
@@ -434,7 +462,7 @@ KG_INLINE void kg_tall_consumer(const JOB &job, const WEIGHTS &weights,
         }
         if constexpr (Block::slices > 1) {
             if (work.slices > 1) {
-                kg_tall_finish_slice<Block>(job, total, piece.task, lane.column, scratch,
+                kg_tall_finish_slice<Block>(job, total, piece.task, lane.column, scratch, shared,
                                             piece.tile * work.slices, work.slices, consumer);
                 continue;
             }

@@ -96,40 +96,46 @@ KG_INLINE kg_tall_shared kg_tall_shared_of(char *shared)
             (float *)(full + 2 * Block::stages)};
 }
 
-// A position in the ring: a stage, and the barrier that says that it is full. Both addresses are
-// kept: compilers would derive them from the start of shared memory every time.
+// A position in the ring: a stage, and the barrier that says that it is full. Addresses are kept:
+// compilers would derive them from the start of shared memory every time.
 template <class Block>
 struct kg_tall_place {
-    int number = 0;
-    uint32_t odd = 0, stage, full;
+    uint32_t odd = 0, stage, full, end; // `end`: of those barriers
 
     KG_METHOD explicit kg_tall_place(const kg_tall_shared &shared)
         : stage(kg_shared_address(shared.ring)), full(kg_shared_address(shared.full))
     {
         asm volatile("" : "+r"(stage), "+r"(full));
+        end = full + Block::stages * 8;
     }
     // The barrier that says that it is free.
     KG_METHOD uint32_t empty() const
     {
         return full + Block::stages * 8;
     }
+    KG_METHOD int number() const
+    {
+        return Block::stages - (int)(end - full) / 8;
+    }
     KG_METHOD void move(int stages)
     {
-        number += stages;
         stage += stages * Block::stage_bytes;
         full += stages * 8;
     }
+    // To the stage that is COUNT further, less than a turn.
+    template <int COUNT = 1>
     KG_METHOD void next()
     {
-        move(1);
-        if (number == Block::stages) {
+        static_assert(COUNT < Block::stages, "at most one turn ends");
+        move(COUNT);
+        if (COUNT == 1 ? full == end : full >= end) {
             move(-Block::stages);
             odd ^= 1;
         }
     }
     KG_METHOD void skip(uint32_t count)
     {
-        const uint32_t to = number + count, turns = to / Block::stages;
+        const uint32_t turns = (number() + count) / Block::stages;
         move((int)(count - turns * Block::stages));
         odd ^= turns & 1;
     }
@@ -316,8 +322,8 @@ KG_INLINE void kg_tall_produce(const JOB &job, const kg_tall_maps &maps,
 #pragma unroll 1
         for (int k = piece.first * Block::unit; k < piece.until * Block::unit;
              k += Block::depth, at.next()) {
-            char *to = shared.ring + at.number * Block::stage_bytes;
-            uint64_t *full = &shared.full[at.number];
+            char *to = shared.ring + at.number() * Block::stage_bytes;
+            uint64_t *full = &shared.full[at.number()];
             kg_tiles_wait(at.empty(), at.odd ^ 1);
             kg_tall_expect<Block>(full, maps, lines);
             kg_tall_copy_weights<Block>(to + Block::row_bytes, maps.weights, full, column, k, item);
@@ -401,8 +407,8 @@ KG_INLINE void kg_tall_produce_words(const JOB &job, const WEIGHTS &weights,
                               first * Block::bits / 8 + (k + warp) * pitch;
 #pragma unroll 1
         for (; k < piece.until * Block::unit; k += Block::depth, at.next()) {
-            char *stage = shared.ring + at.number * Block::stage_bytes;
-            uint64_t *full = &shared.full[at.number];
+            char *stage = shared.ring + at.number() * Block::stage_bytes;
+            uint64_t *full = &shared.full[at.number()];
             const uint32_t to = kg_shared_address(stage);
             const int left = (int)job.depth() - k - warp;
             kg_tiles_wait(at.empty(), at.odd ^ 1);

@@ -23,8 +23,8 @@ KG_INLINE void kg_tall_produce(const kg_gathered<JOB> &job, const kg_tall_maps &
 #pragma unroll 1
         for (int k = piece.first * Block::unit; k < piece.until * Block::unit;
              k += Block::depth, at.next()) {
-            char *to = shared.ring + at.number * Block::stage_bytes;
-            uint64_t *full = &shared.full[at.number];
+            char *to = shared.ring + at.number() * Block::stage_bytes;
+            uint64_t *full = &shared.full[at.number()];
             kg_tiles_wait(at.empty(), at.odd ^ 1);
             kg_tall_expect<Block>(full, maps, lines);
             kg_tall_copy_weights<Block>(to + Block::row_bytes, maps.weights, full, column, k,

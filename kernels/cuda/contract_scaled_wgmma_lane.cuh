@@ -71,20 +71,24 @@ struct kg_tall_lane {
     {
         return kg_min_i64(column + i / 2 * Block::apart + i % 2, last);
     }
-    // The 16-bit elements of its columns in a line of a stage.
-    KG_METHOD void load_halves(uint16_t (&to)[count], uint32_t line) const
+    // The 16-bit elements of its columns in a line of a stage, two by two.
+    KG_METHOD void load_pairs(uint32_t (&to)[count / 2], uint32_t line) const
     {
-        uint32_t pairs[count / 2];
         if constexpr (Block::panels) {
 #pragma unroll
             for (int i = 0; i < count / 2; i++)
-                pairs[i] = kg_tall_load_shared<4>(line + (place + i * Block::apart) * 2);
+                to[i] = kg_tall_load_shared<4>(line + (place + i * Block::apart) * 2);
         } else {
             asm volatile("ld.shared.v2.u32 {%0, %1}, [%2];"
-                         : "=r"(pairs[0]), "=r"(pairs[1])
+                         : "=r"(to[0]), "=r"(to[1])
                          : "r"(line + place * 2)
                          : "memory");
         }
+    }
+    KG_METHOD void load_halves(uint16_t (&to)[count], uint32_t line) const
+    {
+        uint32_t pairs[count / 2];
+        load_pairs(pairs, line);
 #pragma unroll
         for (int i = 0; i < count; i++)
             to[i] = (uint16_t)(pairs[i / 2] >> i % 2 * 16);
@@ -124,17 +128,17 @@ struct kg_tall_lane {
             constexpr int bits = WEIGHTS::ZERO_BITS;
             const uint32_t from =
                 address + Block::zeros_at + (run * Block::columns + place) * bits / 8;
-            uint32_t word;
-            if constexpr (Block::panels)
-                word = kg_tall_load_shared<bits / 4>(from);
-            else
-                word = kg_tall_load_shared<bits / 2>(from);
-            if constexpr (Block::panels && count > 2)
-                word |= kg_tall_load_shared<bits / 4>(from + Block::apart * bits / 8) << bits * 2;
+            constexpr int at_once = Block::panels ? 2 : 4; // of a word
 #pragma unroll
-            for (int i = 0; i < count; i++)
-                zeros[i] = (int)((word >> i * bits & ((1u << bits) - 1)) ^ WEIGHTS::ZERO_FLIP) -
-                           WEIGHTS::ZERO_FLIP;
+            for (int i = 0; i < count; i += at_once) {
+                const uint32_t word =
+                    kg_tall_load_shared<at_once * bits / 8>(from + i / 2 * Block::apart * bits / 8);
+#pragma unroll
+                for (int j = 0; j < at_once; j++)
+                    zeros[i + j] =
+                        (int)((word >> j * bits & ((1u << bits) - 1)) ^ WEIGHTS::ZERO_FLIP) -
+                        WEIGHTS::ZERO_FLIP;
+            }
         } else {
 #pragma unroll
             for (int i = 0; i < count; i++)
@@ -209,9 +213,13 @@ struct kg_tall_lane {
             load_offsets(unit, address, run, k);
         }
         if constexpr (takes_bits) {
-            uint16_t bits[count];
-            load_halves(bits, address + Block::scales_at + run * Block::columns * 2);
-            set_biases(biases[turn], zeros, bits);
+            uint32_t pairs[count / 2];
+            kg_twice twice[count];
+            load_pairs(pairs, address + Block::scales_at + run * Block::columns * 2);
+#pragma unroll
+            for (int i = 0; i < count; i++)
+                twice[i] = kg_twice_of(pairs[i / 2], i % 2);
+            set_biases(biases[turn], zeros, twice);
         } else {
             set_biases(biases[turn], zeros, unit);
         }

@@ -90,6 +90,25 @@ struct kg_tall_sums {
         for (int i = 0; i < Block::m_tiles * Block::sums; i += 4)
             kg_partial_store(&to[i / 4 * 128], &at[i / Block::sums][i % Block::sums]);
     }
+    // The same, but for every `slices`-th part from `mine` on: those are kept in shared memory.
+    KG_METHOD void store_others(float4 *to, float4 *kept, int mine, int slices) const
+    {
+        constexpr int fours = Block::sums / 4, of_part = Block::panels ? 1 : Block::m_tiles;
+        int owner = 0; // of the part
+#pragma unroll
+        for (int i = 0; i < fours * Block::m_tiles; i++) {
+            const int line = i / Block::m_tiles, tile = i % Block::m_tiles;
+            const float *four = &at[tile][line * 4];
+            if (owner != mine) {
+                kg_partial_store(&to[(tile * fours + line) * 128], four);
+            } else {
+                *kept = make_float4(four[0], four[1], four[2], four[3]);
+                kept += 128;
+            }
+            if (i % of_part == of_part - 1)
+                owner = owner + 1 < slices ? owner + 1 : 0;
+        }
+    }
     KG_METHOD void load(const float4 *from)
     {
 #pragma unroll
@@ -382,7 +401,9 @@ struct kg_tall_loop {
     // Addresses: of the stage that is multiplied and of the one that is read next; of the barriers
     // that say that the former is free, and the one before it.
     uint32_t stage, ahead, empty, before = 0;
-    int k, until; // K indices: of the stage that is read next, and where the piece ends
+    int k;         // the K index of the stage that is read next
+    int to_come;   // stages of the piece from that one on
+    bool is_there; // it is loaded
     // Of the next two batches or, of panels, of a stage.
     uint32_t words[Block::panels ? 1 : 2][Block::panels ? 4 : batch][source::count];
     kg_tall_left<Block> left[2][batch];
@@ -395,10 +416,12 @@ struct kg_tall_loop {
                            kg_tall_row_sums<Block, WEIGHTS::HAS_OFFSET> &rows_,
                            const kg_tall_piece &piece, int pair)
         : shared(shared_), at(at_), lane(lane_), rows(rows_), places(lane_.place),
-          k(piece.first * Block::unit), until(piece.until * Block::unit)
+          k(piece.first * Block::unit), to_come((piece.until - piece.first) * own)
     {
-        pass(pair * own);
+        if (others > 0 && pair > 0)
+            pass<others>();
         find_ahead();
+        await_ahead();
         stage = ahead;
         empty = at.empty();
         load(0, stage, 0);
@@ -418,18 +441,25 @@ struct kg_tall_loop {
             lane.take(address, at_k + i * Block::run, place + i * Block::run, i, by, more);
         lane.look_ahead(next % Block::unit == 0 ? next + others * Block::depth : next);
     }
-    // Passes stages of other pairs. They are waited for, because a barrier does not tell whether a
-    // stage was filled for the first or for the third time.
-    KG_METHOD void pass(int count)
+    // Passes stages of other pairs. They need not be waited for: a barrier does not tell whether a
+    // stage was filled for the first or for the third time, but there are more stages than the pair
+    // passes, so that the second time is over.
+    template <int COUNT>
+    KG_METHOD void pass()
     {
-        for (; count > 0; count--, at.next(), k += Block::depth)
-            if (k < until)
-                kg_tiles_wait(at.full, at.odd);
+        at.template next<COUNT>();
+        k += COUNT * Block::depth;
+        to_come -= COUNT;
     }
+    // Looks for the next stage, early: an answer takes a while.
     KG_METHOD void find_ahead()
     {
         ahead = at.stage;
-        if (k < until)
+        is_there = kg_tiles_test(at.full, at.odd);
+    }
+    KG_METHOD void await_ahead()
+    {
+        if (!is_there && to_come > 0)
             kg_tiles_wait(at.full, at.odd);
     }
     KG_METHOD void release()
@@ -511,7 +541,15 @@ struct kg_tall_loop {
             const bool begins = Block::scales_sums && number % run == 0 && number > 0;
             const bool ends = Block::has_runs && (number + 1) % run == 0 && !is_last;
             const bool waits_for_all = Block::m_tiles == 1 || (middle == 0 && number == LAST - 1);
-            const uint32_t right = kg_wgmma_tile(stage, 16) + of_stage * batch * 32 / 16;
+            const uint32_t right = kg_wgmma_shared_tile(stage, 16) + of_stage * batch * 32 / 16;
+            const int here = k;
+            if (of_stage == batches - 2) {
+                const bool is_last_of_unit = number / batches % own == own - 1;
+                pass<1>();
+                if (others > 0 && is_last_of_unit)
+                    pass<others>();
+                find_ahead();
+            }
             kg_wgmma_begin();
             if constexpr (groups == 1) {
                 multiply_all(sums, turn, right);
@@ -526,15 +564,8 @@ struct kg_tall_loop {
             }
             if (of_stage == 0)
                 rows.add(stage);
-            const int here = k;
-            if (of_stage == batches - 2) {
-                const bool is_last_of_unit = number / batches % own == own - 1;
-                at.next();
-                k += Block::depth;
-                if (is_last_of_unit)
-                    pass(others);
-                find_ahead();
-            }
+            if (of_stage == batches - 2)
+                await_ahead();
             if (ends && of_stage == batches - 1)
                 take(ahead, k, 0);
             else if (ends)

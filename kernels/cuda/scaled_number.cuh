@@ -175,6 +175,33 @@ struct kg_scaled_bf16 : kg_scaled_quads {
     }
 };
 
+// The same for numbers that are multiplied by a scale afterwards: those at odd AT are a quarter of
+// it. Four bits at bit 4 of a number, with nothing beside them, are q * 2^-129, whether or not the
+// highest of them makes the number a normal one; so they need not be moved.
+template <bool FLIPPED, bool SMALL>
+struct kg_scaled_bf16_quarters : kg_scaled_bf16<FLIPPED, SMALL> {
+    typedef kg_scaled_bf16<FLIPPED, SMALL> whole;
+    template <int AT>
+    KG_INLINE uint32_t bias_of(int zero)
+    {
+        uint32_t bias = whole::template bias_of<0>(zero); // -(128 + z); then 32 - (128 + z) / 4
+        if constexpr (AT % 2)
+            asm("fma.rn.bf16x2 %0, %0, %1, %2;" : "+r"(bias) : "r"(0x3e803e80), "r"(0x42004200));
+        return bias;
+    }
+    template <int AT>
+    KG_INLINE uint32_t pair_of(uint32_t word, uint32_t bias)
+    {
+        if constexpr (AT % 2 == 0)
+            return whole::template pair_of<0>(word >> AT / 2 * 8, bias);
+        constexpr uint32_t flip = FLIPPED ? 0x00800080 : 0;
+        const uint32_t small = kg_mask_flip<0x00f000f0, flip>(word >> AT / 2 * 8);
+        uint32_t pair;
+        asm("fma.rn.bf16x2 %0, %1, %2, %3;" : "=r"(pair) : "r"(small), "r"(0x7f007f00), "r"(bias));
+        return pair;
+    }
+};
+
 // Numbers with 64 powers of two more room below them, where their type has the range for it.
 template <class NUMBER, bool LIFTS>
 struct kg_scaled_lifted {

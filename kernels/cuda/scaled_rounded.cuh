@@ -1,16 +1,25 @@
 // Numbers as scaled_number.cuh and scaled_bytes.cuh have them, which are scaled and rounded to 16
 // bits before they are multiplied: the formula casts them. Sums then need no scales.
 
+// The bits of an element, twice in a register; of a word with two, which of them.
+struct kg_twice {
+    uint32_t at;
+};
+KG_INLINE kg_twice kg_twice_of(uint32_t word, int which)
+{
+    return {__byte_perm(word, 0, which ? 0x3232 : 0x1010)};
+}
+
 // What else belongs to two numbers of a register.
 template <class TENSOR>
 struct kg_rounding {
     KG_INLINE uint32_t both(float value)
     {
-        return both(kg_pack_f16(value));
+        return kg_twice_of(kg_pack_f16(value), 0).at;
     }
-    KG_INLINE uint32_t both(uint16_t bits)
+    KG_INLINE uint32_t both(kg_twice bits)
     {
-        return __byte_perm(bits, 0, 0x1010);
+        return bits.at;
     }
     KG_INLINE uint32_t round(float low, float high)
     {
@@ -28,11 +37,11 @@ template <>
 struct kg_rounding<kg_tensor_bf16> {
     KG_INLINE uint32_t both(float value)
     {
-        return both(kg_pack_bf16(value));
+        return kg_twice_of(kg_pack_bf16(value), 0).at;
     }
-    KG_INLINE uint32_t both(uint16_t bits)
+    KG_INLINE uint32_t both(kg_twice bits)
     {
-        return __byte_perm(bits, 0, 0x1010);
+        return bits.at;
     }
     KG_INLINE uint32_t round(float low, float high)
     {
@@ -73,12 +82,16 @@ template <class TENSOR, bool HAS_OFFSET>
 struct kg_rounded_scale<TENSOR, true, HAS_OFFSET> {
     static constexpr uint32_t nothing = 0x80008000; // -0, which changes no sum
     uint32_t scale, offset;
-    // `by` is a float, or the bits of an element.
+    // `by` is a float, or the bits of an element, twice.
     template <typename SCALE>
     KG_METHOD void set(SCALE by, float more)
     {
         scale = kg_rounding<TENSOR>::both(by);
         offset = HAS_OFFSET ? kg_rounding<TENSOR>::both(more) : nothing;
+    }
+    KG_METHOD void quadruple()
+    {
+        scale = kg_rounding<TENSOR>::multiply_add(scale, 0x40804080, nothing);
     }
     KG_METHOD uint32_t of_two(uint32_t two) const
     {
@@ -86,9 +99,22 @@ struct kg_rounded_scale<TENSOR, true, HAS_OFFSET> {
     }
 };
 
+// What numbers are made of before they are scaled.
+template <class NUMBER, bool HALVES>
+struct kg_rounded_from {
+    typedef NUMBER number;
+    static constexpr bool quarters = false;
+};
+template <bool FLIPPED, bool SMALL>
+struct kg_rounded_from<kg_scaled_bf16<FLIPPED, SMALL>, true> {
+    typedef kg_scaled_bf16_quarters<FLIPPED, SMALL> number;
+    static constexpr bool quarters = true;
+};
+
 // HALVES: scales and offsets are numbers of the type of the products.
 template <class NUMBER, bool HALVES, bool HAS_OFFSET>
 struct kg_rounded : NUMBER {
+    typedef kg_rounded_from<NUMBER, HALVES> from;
     static constexpr bool rounds = true, takes_bits = HALVES;
     typedef typename NUMBER::tensor tensor;
     typedef typename NUMBER::quad quad;
@@ -99,14 +125,16 @@ struct kg_rounded : NUMBER {
     template <int AT, typename SCALE>
     KG_INLINE bias bias_of(int zero, SCALE scale, float offset)
     {
-        bias of = {NUMBER::template bias_of<AT>(zero)};
+        bias of = {from::number::template bias_of<AT>(zero)};
         of.scale.set(scale, offset);
+        if constexpr (from::quarters && AT % 2)
+            of.scale.quadruple();
         return of;
     }
     template <int AT>
     KG_INLINE uint32_t pair_of(const quad &of, const bias &by)
     {
-        return by.scale.of_two(NUMBER::template pair_of<AT>(of, by.zero));
+        return by.scale.of_two(from::number::template pair_of<AT>(of, by.zero));
     }
     template <typename SCALE>
     KG_INLINE bias line_bias(int zero, SCALE scale, float offset)
@@ -122,7 +150,7 @@ struct kg_rounded : NUMBER {
 };
 
 // The bias of a number, which knows its scale and offset if it rounds. A scale is a float or, for
-// numbers that take bits, those of an element.
+// numbers that take bits, those of an element, twice.
 template <class NUMBER, int AT, typename SCALE>
 KG_INLINE typename NUMBER::bias kg_scaled_bias(int zero, SCALE scale, float offset)
 {

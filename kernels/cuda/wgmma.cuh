@@ -13,6 +13,21 @@ KG_INLINE void kg_tiles_wait(uint32_t barrier, uint32_t odd)
                  : "memory");
 }
 
+// Whether there is nothing to wait for.
+KG_INLINE bool kg_tiles_test(uint32_t barrier, uint32_t odd)
+{
+    uint32_t is_over;
+    asm volatile("{\n"
+                 ".reg .pred over;\n"
+                 "mbarrier.test_wait.parity.shared::cta.b64 over, [%1], %2;\n"
+                 "selp.u32 %0, 1, 0, over;\n"
+                 "}"
+                 : "=r"(is_over)
+                 : "r"(barrier), "r"(odd)
+                 : "memory");
+    return is_over != 0;
+}
+
 KG_INLINE void kg_tiles_wait(const uint64_t *barrier, uint32_t odd)
 {
     kg_tiles_wait(kg_shared_address(barrier), odd);
@@ -207,6 +222,12 @@ KG_INLINE void kg_wgmma_wait()
 KG_INLINE uint32_t kg_wgmma_tile(uint32_t address, uint32_t leap)
 {
     return leap >> 4 << 16 | (address >> 4 & 0x3fff);
+}
+
+// The same of an address within the 256 KiB that an SM's shared memory has at most.
+KG_INLINE uint32_t kg_wgmma_shared_tile(uint32_t address, uint32_t leap)
+{
+    return (leap >> 4 << 16) + (address >> 4);
 }
 
 KG_INLINE uint64_t kg_wgmma_whole(uint32_t tile)
