@@ -354,12 +354,21 @@ static void print_all(const struct bench *bench)
     free(texts);
 }
 
+// Those that are not named keep their defaults.
 static void set_dtypes(const struct kg_op *op, const char *words, struct kg_bindings *bindings)
 {
-    for (int i = 0; i < op->typevar_count; i++)
-        for (int dtype = 0; dtype < KG_DTYPE_COUNT; dtype++)
-            if (strncmp(words, "T=", 2) == 0 && strcmp(words + 2, kg_dtypes[dtype].name) == 0)
-                bindings->dtypes[i] = (enum kg_dtype)dtype;
+    for (int i = 0; i < op->typevar_count; i++) {
+        size_t length = strlen(op->typevars[i]->name);
+        for (const char *at = words; at; at = strchr(at, ','), at = at ? at + 1 : NULL)
+            if (strncmp(at, op->typevars[i]->name, length) == 0 && at[length] == '=') {
+                const char *name = at + length + 1;
+                bindings->dtypes[i] = kg_dtype_find(name, strcspn(name, ","));
+                if (bindings->dtypes[i] == KG_DTYPE_COUNT) {
+                    snprintf(error.text, sizeof error.text, "there is no dtype '%s'", name);
+                    stop("reading dtypes");
+                }
+            }
+    }
 }
 
 // Sizes that are not named are 1; params keep their defaults then.

@@ -6,11 +6,13 @@ import io
 import pathlib
 import sys
 import tempfile
+import types
 import xml.etree.ElementTree
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "bench/host"))
 import ablation  # noqa: E402
+import plan_cases  # noqa: E402
 
 ROWS = [
     {"op": "a", "class": "reduce", "space": 50, "configs": 49, "good": 1, "random": 25.0, "model": 8, "patterns": 4.0,
@@ -69,6 +71,40 @@ def check_subjects():
     assert grown["matmul_nt"] == ("f16", "M=2048,N=2048,K=3072"), grown["matmul_nt"]
 
 
+def shipped(each, first, on_gpu):
+    """Of ten ops, the fourth has several kernels, and the sixth cannot be grown."""
+    asked = []
+
+    def all_of(program, folder, narrow, fit):
+        asked.append(fit)
+        return [plan_cases.Case(folder, str(i), "f32", {"N": 8}) for i in range(10)]
+
+    def fit_sizes(program, case, scale):
+        case.sizes = {"N": 8 * scale}
+        return case.op != "5"
+
+    def ask(walker, case, home, device):
+        return types.SimpleNamespace(stderr="the rule's choice has several kernels" if case.op == "3" else "no records")
+
+    kept = plan_cases.shipped_cases, plan_cases.fit_sizes, ablation.ask
+    plan_cases.shipped_cases, plan_cases.fit_sizes, ablation.ask = all_of, fit_sizes, ask
+    cases = ablation.shipped_cases("kernelgen", "bench_order", "ops", each, first, on_gpu)
+    plan_cases.shipped_cases, plan_cases.fit_sizes, ablation.ask = kept
+    assert asked == [not on_gpu], "sizes of a CPU are not looked for where others are"
+    return [(case.op, case.sizes["N"]) for case in cases]
+
+
+def check_shipped():
+    """Every so many of one kernel, from one on; on a GPU, grown."""
+    assert shipped(1, 0, False) == [(op, 8) for op in "012456789"]
+    assert shipped(4, 0, False) == [("0", 8), ("5", 8), ("9", 8)]
+    assert shipped(4, 2, False) == [("2", 8), ("7", 8)]
+    grown = 8 * ablation.GPU_WORK
+    assert shipped(4, 0, True) == [("0", grown), ("9", grown)]
+    assert shipped(2, 1, True) == [("1", grown), ("4", grown), ("6", grown), ("8", grown)]
+
+
 check_table()
 check_plot()
 check_subjects()
+check_shipped()
