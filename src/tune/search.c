@@ -12,6 +12,7 @@
 #define MAX_RIVALS 2    // groupings whose configs are searched, where the grouping is what changes
 #define RIVAL_TIMES 2.0 // times the best, up to which such a grouping can still win
 #define NEAR_TIMES 1.15 // times the best seed, up to which another grouping's configs are searched
+#define SLOWER 1.5      // times the expected time of the guess, up to which a favourite is tried
 
 // Lists groupings other than the chosen one whose expected times come near it; a race decides among
 // them.
@@ -48,11 +49,18 @@ static bool is_among(const struct kg_choice *choice, const struct kg_choice *see
 // Where choices go that are made of the guess and another config.
 struct fitting {
     const struct kg_search *search;
+    const struct kg_choice *guess;
     struct kg_text text; // the guess
     size_t kernel;       // the length of what stands before its config
     struct kg_choice *choices;
     int count;
 };
+
+static bool is_much_slower(const struct kg_choice *choice, const struct kg_choice *guess)
+{
+    double of_guess = kg_choice_expected(guess);
+    return of_guess > 0 && kg_choice_expected(choice) > SLOWER * of_guess;
+}
 
 static bool fits(void *user, const char *config)
 {
@@ -64,7 +72,8 @@ static bool fits(void *user, const char *config)
     bool is_new = !fitting->text.failed &&
                   kg_choice_read(search->problem, &search->device->facts, search->target,
                                  kg_text_string(&fitting->text), choice) &&
-                  choice->count == 1 && !is_among(choice, fitting->choices, fitting->count);
+                  choice->count == 1 && !is_among(choice, fitting->choices, fitting->count) &&
+                  !is_much_slower(choice, fitting->guess);
     fitting->count += is_new;
     return is_new;
 }
@@ -72,7 +81,7 @@ static bool fits(void *user, const char *config)
 int kg_search_favourites(const struct kg_search *search, const struct kg_choice *guess,
                          struct kg_choice *choices)
 {
-    struct fitting fitting = {.search = search, .choices = choices};
+    struct fitting fitting = {.search = search, .guess = guess, .choices = choices};
     if (!search->favourites || guess->count != 1)
         return 0;
     kg_choice_print(guess, &fitting.text);

@@ -120,8 +120,8 @@ bool kg_search_estimate(const struct kg_search *search, struct kg_choice *choice
 int kg_search_starts(const struct kg_search *search, const struct kg_choice *guess,
                      struct kg_choice *starts);
 
-// The guess, which has one kernel, with configs that were good for other problems and fit. Returns
-// their number, KG_SEARCH_STARTS - 1 at most.
+// The guess, which has one kernel, with configs that were good for other problems, fit, and are not
+// expected to be much slower. Returns their number, KG_SEARCH_STARTS - 1 at most.
 int kg_search_favourites(const struct kg_search *search, const struct kg_choice *guess,
                          struct kg_choice *choices);
 

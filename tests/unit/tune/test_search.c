@@ -344,6 +344,27 @@ static void favourites_come_first(void)
     }
 }
 
+// A favourite that is expected to take much longer than the guess is not tried, and the next one
+// takes its place.
+static void slow_favourites_are_left_out(void)
+{
+    static const char guess[] = "a=4 b=3 c=1", slow[] = "a=1 b=1 c=0", good[] = "a=8 b=4 c=2";
+    for (int is_slow = 0; is_slow < 2; is_slow++) {
+        const char *of[] = {"fake", slow, good};
+        struct kg_search search = new_search(KG_RIGOR_MEASURE);
+        struct kg_found found;
+        search.user = of;
+        search.favourites = offer;
+        world.expected = true;
+        if (!is_slow) // the very best
+            world.best[0] = 1, world.best[1] = 1, world.best[2] = 0;
+        CHECK_STATUS(kg_search_run(&search, &found, &error), KG_OK, &error);
+        CHECK_TEXT(seen.texts[0], is_slow ? good : slow);
+        CHECK_TEXT(seen.texts[1], is_slow ? guess : good);
+    }
+    world.expected = false;
+}
+
 // The caller's best often is the very guess the search begins with, and hints may repeat.
 static void a_hint_may_be_the_guess(void)
 {
@@ -593,7 +614,7 @@ TEST_MAIN(prepare, what_is_known_comes_first, estimates_are_corrected, estimate_
           nothing_right_is_an_error, a_missing_compiler_ends_it,
           a_compiler_that_is_lost_ends_it_with_what_is_known, an_interrupted_search_goes_on,
           time_limits_hold, short_time_is_no_failure, hints_come_first, favourites_come_first,
-          a_slow_hint_loses, a_hint_may_be_the_guess, the_same_in_a_worker,
-          the_same_in_this_process, a_missing_device_ends_it, twins_are_measured_once,
-          groups_are_searched_one_by_one, other_groupings_race, near_groupings_are_searched,
-          limits_that_change_nothing_are_not_compiled)
+          slow_favourites_are_left_out, a_slow_hint_loses, a_hint_may_be_the_guess,
+          the_same_in_a_worker, the_same_in_this_process, a_missing_device_ends_it,
+          twins_are_measured_once, groups_are_searched_one_by_one, other_groupings_race,
+          near_groupings_are_searched, limits_that_change_nothing_are_not_compiled)
