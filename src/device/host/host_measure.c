@@ -330,7 +330,7 @@ static void keep(const char *path, const struct numbers *numbers)
     struct kg_text text = {0};
     kg_text_format(
         &text,
-        "clock %.6e bandwidth %.6e measured %.0f seen %.6e interleaving %.3f streamed %.0f\n",
+        "clock %.17g bandwidth %.17g measured %.0f seen %.6e interleaving %.3f streamed %.0f\n",
         numbers->clock, numbers->bandwidth, numbers->measured, numbers->seen, numbers->interleaving,
         numbers->streamed);
     if (!text.failed)
