@@ -347,16 +347,16 @@ KG_INLINE void kg_tall_finish_parts(const JOB &job, const kg_tile_task &task, in
 #pragma unroll
         for (int i = 0; i < at_once; i++)
 #pragma unroll
-            for (int slice = 0; slice < Block::slices; slice++) {
-                const bool is_there = slice < slices && number + i * slices < part::all;
-                if (is_there && slice == mine)
+            for (int slice = 0; slice < Block::slices; slice++)
+                if (slice >= slices || number + i * slices >= part::all)
+                    continue;
+                else if (slice == mine)
                     part::load_kept(loaded[i][slice], kept + i * (part::tiles * 128));
-                else if (is_there)
+                else
                     part(number + i * slices)
                         .load(loaded[i][slice],
                               kg_tall_partial<Block>(scratch, first + slice, consumer) +
                                   threadIdx.x % 128);
-            }
         kept += at_once * part::tiles * 128;
         kg_row_sums<width> rows[2 * at_once];
         float total = 0;

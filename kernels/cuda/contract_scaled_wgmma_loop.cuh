@@ -441,9 +441,10 @@ struct kg_tall_loop {
             lane.take(address, at_k + i * Block::run, place + i * Block::run, i, by, more);
         lane.look_ahead(next % Block::unit == 0 ? next + others * Block::depth : next);
     }
-    // Passes stages of other pairs. They need not be waited for: a barrier does not tell whether a
-    // stage was filled for the first or for the third time, but there are more stages than the pair
-    // passes, so that the second time is over.
+    // Goes on by COUNT stages: its own next one, or those of the other pair, which need not be
+    // waited for. (A barrier tells the parity of its turn only. But the pair passes fewer stages
+    // than the ring has, so that the turn before the awaited one is over, and cannot be taken for
+    // it.)
     template <int COUNT>
     KG_METHOD void pass()
     {

@@ -21,8 +21,9 @@ static int64_t least_of(int64_t a, int64_t b)
 // What few rows depend on (launch, bandwidth, overlap) is from an H100, 578 configs of 44 problems;
 // `last` and `askew` are from an H200, 658 configs of 66 problems. When the loop and the exchange
 // of slices had become faster, `unit`, `stage`, `row`, `least`, `turn`, `piece`, `slice`, `meeting`
-// and `cache` were fitted again, 2026-12-01, to 190 configs of 23 problems: 6 %. Seconds for 128 K
-// indices of a tile of 256 columns, and what comes beside.
+// and `cache` were fitted again, 2026-12-01, to 190 configs of 23 problems: 6 %.
+//
+// Seconds for 128 K indices of a tile of 256 columns, and what comes beside.
 static const struct {
     double launch;       // fixed, from the launch to the end
     double bandwidth;    // share of the device's that is reached
