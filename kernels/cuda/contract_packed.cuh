@@ -91,6 +91,7 @@ struct kg_packed_main {
     kg_packed_row_sums<TILE, SOURCE::has_offset> row_sums;
     // Zero points as the conversion takes them, and their scales, if it does.
     typename number::bias biases[TILE::strips][2];
+    kg_scale_watch<number> watches[TILE::strips];
 
     KG_METHOD kg_packed_main(const SOURCE &from) : source(from)
     {
@@ -111,22 +112,23 @@ struct kg_packed_main {
         biases[strip][1] = kg_scaled_bias<number, 1>(zeros.at[1], scales.at[1], offsets.at[1]);
     }
 
-    KG_METHOD static kg_packed_two<kg_twice> twice_of(uint32_t two)
-    {
-        return {{kg_twice_of(two, 0), kg_twice_of(two, 1)}};
-    }
-
     KG_METHOD void set_biases(uint32_t stage, int at, int run)
     {
 #pragma unroll
         for (int strip = 0; strip < TILE::strips; strip++) {
-            if constexpr (number::takes_bits && SOURCE::copies_scales)
-                set_biases_of(strip, stage, at, run,
-                              twice_of(source.scale_bits_of(stage, run, strip)));
-            else if constexpr (number::rounds)
-                set_biases_of(strip, stage, at, run, source.scales_of(stage, at, run, strip));
-            else
+            if constexpr (number::takes_bits && SOURCE::copies_scales) {
+                const uint32_t two = source.scale_bits_of(stage, run, strip);
+                watches[strip].see(two);
+                set_biases_of(strip, stage, at, run, kg_packed_two<kg_half>{{{two, 0}, {two, 1}}});
+            } else if constexpr (number::rounds) {
+                const kg_packed_two<float> scales = source.scales_of(stage, at, run, strip);
+                if constexpr (number::takes_bits)
+                    watches[strip].see(
+                        kg_rounding<typename number::tensor>::two(scales.at[0], scales.at[1]));
+                set_biases_of(strip, stage, at, run, scales);
+            } else {
                 set_biases_of(strip, stage, at, run, kg_packed_two<float>{});
+            }
         }
     }
 
@@ -149,6 +151,13 @@ struct kg_packed_main {
     {
         if constexpr (number::rounds) {
             total = sums;
+            if constexpr (number::lowered != 1)
+#pragma unroll
+                for (int i = 0; i < TILE::strips * TILE::n_tiles * 4; i++) {
+                    const int strip = i / (TILE::n_tiles * 4);
+                    total.at[strip][i / 4 % TILE::n_tiles][i % 4] *=
+                        watches[strip].factor(i / 2 % 2);
+                }
             return;
         }
 #pragma unroll
@@ -230,15 +239,21 @@ KG_INLINE void kg_packed_main_loop(kg_packed_sums<TILE> &total, SOURCE &source,
 // ---- The kernel ----
 
 // Task `number` of all tiles and their K slices. Tiles with the same columns follow each other.
+// There is mostly one row of them, and no division then: nothing is loaded before the task is
+// known.
 template <class TILE, int SPLIT, class JOB>
-KG_INLINE kg_tile_task kg_packed_task_of(const JOB &job, int number, int tall, int wide)
+KG_INLINE kg_tile_task kg_packed_task_of(const JOB &job, int number, int tall, int wide,
+                                         kg_packed_range &panels)
 {
     kg_tile_task task;
     task.slice = kg_take(&number, SPLIT);
-    task.row = kg_take(&number, tall) * TILE::rows;
-    task.column = kg_take(&number, wide) * TILE::columns;
-    task.item = number;
-    kg_slice_steps<TILE::depth>(job.depth(), SPLIT, task.slice, &task.k, &task.stop);
+    task.row = tall > 1 ? kg_take(&number, tall) * TILE::rows : 0;
+    task.column = (job.batches() > 1 ? kg_take(&number, wide) : number) * TILE::columns;
+    task.item = job.batches() > 1 ? number : 0;
+    panels = kg_packed_range{0, ((uint32_t)job.depth() + TILE::depth - 1) / TILE::depth}
+                 .template share<SPLIT>(task.slice);
+    task.k = panels.first * TILE::depth;
+    task.stop = min(panels.last * TILE::depth, (uint32_t)job.depth());
     return task;
 }
 
@@ -267,8 +282,8 @@ KG_INLINE void kg_contract_packed(const JOB &job, const WEIGHTS &weights, char *
     float *shared = reinterpret_cast<float *>(kg_scaled_shared);
     const int warp = threadIdx.x / 32, across = warp % TILE::warps_across;
     const int along = warp / TILE::warps_across;
-    const int tall = (int)((job.rows() + TILE::rows - 1) / TILE::rows);
-    const int wide = (int)((job.columns() + TILE::columns - 1) / TILE::columns);
+    const int tall = ((uint32_t)job.rows() + TILE::rows - 1) / TILE::rows;
+    const int wide = ((uint32_t)job.columns() + TILE::columns - 1) / TILE::columns;
     const int tasks = (int)job.batches() * tall * wide * SPLIT;
     kg_packed_place<TILE> at(kg_shared_address(shared), warp);
     if constexpr (ALIGNED && TILE::has_bulks) {
@@ -280,12 +295,13 @@ KG_INLINE void kg_contract_packed(const JOB &job, const WEIGHTS &weights, char *
     }
 #pragma unroll 1
     for (int number = blockIdx.x; number < tasks; number += gridDim.x) {
-        const kg_tile_task task = kg_packed_task_of<TILE, SPLIT>(job, number, tall, wide);
-        const int64_t column = task.column + across * TILE::warp_columns;
-        int64_t from, to;
-        kg_slice_steps<TILE::depth>(task.stop - task.k, TILE::warps_along, along, &from, &to);
+        kg_packed_range panels;
+        const kg_tile_task task = kg_packed_task_of<TILE, SPLIT>(job, number, tall, wide, panels);
+        const int column = (int)task.column + across * TILE::warp_columns;
         kg_packed_source<TILE, ALIGNED, WHOLE, JOB, WEIGHTS> source(
-            job, weights, task, column, task.k + from, column < job.columns() ? task.k + to : 0);
+            job, weights, task, column,
+            column < (int)job.columns() ? panels.template share<TILE::warps_along>(along)
+                                        : kg_packed_range{0, 0});
         kg_packed_sums<TILE> sums;
         kg_packed_main_loop<TILE>(sums, source, at);
         __syncthreads(); // sums take the place of stages

@@ -109,6 +109,19 @@ struct kg_packed_place {
     }
 };
 
+// Panels along K, from `first` to `last`.
+struct kg_packed_range {
+    uint32_t first, last;
+    // One of SHARES of them, of which the last ones may be shorter.
+    template <int SHARES>
+    KG_METHOD kg_packed_range share(uint32_t number) const
+    {
+        const uint32_t each = (last - first + SHARES - 1) / SHARES;
+        const uint32_t from = min(first + number * each, last);
+        return {from, min(from + each, last)};
+    }
+};
+
 // Of a lane's two columns of a strip.
 template <typename T>
 struct kg_packed_two {
@@ -143,25 +156,26 @@ struct kg_packed_source {
     int64_t scale_pitch, zero_pitch; // bytes between groups
 
     KG_METHOD kg_packed_source(const JOB &of, const WEIGHTS &by, const kg_tile_task &task,
-                               int64_t first_column, int64_t from, int64_t to)
+                               int first_column, const kg_packed_range &panels)
         : job(of), weights(by), item(task.item), row(task.row), column(first_column),
-          left((int)kg_min_i64(of.columns() - first_column, TILE::warp_columns)), k((int)from),
-          stop((int)to)
+          left(min((int)of.columns() - first_column, TILE::warp_columns)),
+          k(panels.first * TILE::depth), stop(min(panels.last * TILE::depth, (int)task.stop))
     {
         const int lane = threadIdx.x % 32;
         const int64_t first = by.place(item, 0, column);
         strip_pitch = (by.place(item, 0, column + 16) - first) / 2;
         panel_pitch = (by.place(item, TILE::depth, column) - first) / 2;
         own = reinterpret_cast<const uint8_t *>(by.data()) + first / 2 +
-              k / TILE::depth * panel_pitch + (has_bulks ? 0 : lane * 16);
+              panels.first * panel_pitch + (has_bulks ? 0 : lane * 16);
         policy = kg_evict_first();
-        row_count = (int)kg_min_i64(of.rows() - row, TILE::rows);
+        row_count = min((int)of.rows() - (int)row, TILE::rows);
         const int64_t pitch = of.rows() > 1 ? of.a_at(item, 1, 0) - of.a_at(item, 0, 0) : 0;
         rows = of.a_at(item, row, 0) + k + lane % 8 * 8 + lane / 8 * pitch;
         rows_pitch = pitch * 8;
         row_place = TILE::rows_at + lane / 8 * TILE::line + (lane % 8 ^ lane / 8) * 16;
         // Compilers would derive them anew for every stage.
         asm volatile("" : "+l"(rows_pitch), "+r"(row_place));
+        stop = __shfl_sync(0xffffffff, stop, 0); // and all of the range, but for this
         if constexpr (copies_scales) {
             const int64_t place = by.scale_place(item, 0, column);
             scales = reinterpret_cast<const uint8_t *>(by.scales() + place) +

@@ -25,6 +25,19 @@ KG_INLINE void kg_partial_load(float *to, const float4 *from)
                  : "memory");
 }
 
+// The same where `loads`, without a branch.
+KG_INLINE void kg_partial_load_where(bool loads, float (&to)[4], const float4 *from)
+{
+    asm volatile("{\n"
+                 ".reg .pred loads;\n"
+                 "setp.ne.u32 loads, %5, 0;\n"
+                 "@loads ld.global.cg.v4.f32 {%0, %1, %2, %3}, [%4];\n"
+                 "}"
+                 : "+f"(to[0]), "+f"(to[1]), "+f"(to[2]), "+f"(to[3])
+                 : "l"(__cvta_generic_to_global(from)), "r"((uint32_t)loads)
+                 : "memory");
+}
+
 // One thread sets the flag, after a barrier behind the stores; one waits for it, before a barrier
 // in front of the loads.
 KG_INLINE void kg_partial_tell(uint64_t *flag)

@@ -19,7 +19,8 @@
 // weights are converted for more products. (The weights are the struct of contract_scaled.cuh.)
 //
 // With few rows a block has two pairs of consumers, so that one converts while the other one waits.
-// They take units of K steps by turns, and the second pair gives its sums to the first.
+// They take units of K steps by turns, and in the end each has the sums of both in half of the
+// rows.
 //
 // K steps are divided evenly among the blocks by stream-K: those of a tile store partial tiles, and
 // the last of them adds up. Or a tile is cut into slices of K for blocks side by side: each of them
@@ -81,18 +82,30 @@ KG_INLINE void kg_tall_add_partials(kg_tall_sums<Block> &sums, char *scratch, in
     }
 }
 
-// The sums of both pairs, for the first one.
+// The sums of both pairs in the rows that this one finishes.
 template <class Block>
-KG_INLINE void kg_tall_add_pair(kg_tall_sums<Block> &sums, float4 *exchange, int pair, int consumer)
+KG_INLINE void kg_tall_add_pairs(kg_tall_sums<kg_tall_share<Block>> &mine,
+                                 const kg_tall_sums<Block> &sums, float4 *exchange, int pair,
+                                 int consumer)
 {
-    float4 *place =
-        exchange + consumer * (Block::partial_bytes / 16 / Block::consumers) + threadIdx.x % 128;
-    if (pair == 1)
-        sums.store_shared(place);
-    kg_tiles_meet<256>(consumer + 4);
-    if (pair == 0)
-        sums.add_shared(place);
-    kg_tiles_meet<256>(consumer + 4);
+    typedef kg_tall_share<Block> share;
+    constexpr int fours = share::m_tiles * share::sums / 4, later = Block::sums - share::sums;
+    constexpr int of_pair = Block::halves ? Block::consumers * fours * 128 : 0;
+    exchange += consumer * (fours * 128) + threadIdx.x % 128;
+    kg_tall_sums<share> others; // what the other pair finishes
+#pragma unroll
+    for (int i = 0; i < share::m_tiles * share::sums; i++) {
+        const float *of_tile = &sums.at[i / share::sums][i % share::sums];
+        const float first = of_tile[0], last = of_tile[later];
+        mine.at[i / share::sums][i % share::sums] = pair == 0 ? first : last;
+        others.at[i / share::sums][i % share::sums] = pair == 0 ? last : first;
+    }
+    if (Block::halves || pair == 1)
+        others.store_shared(exchange + pair * of_pair);
+    kg_tiles_meet<256>(consumer + 10);
+    if (Block::halves || pair == 0)
+        mine.add_shared(exchange + (1 - pair) * of_pair);
+    kg_tiles_meet<256>(consumer + 10);
 }
 
 // ---- The epilogue, from registers ----
@@ -177,6 +190,56 @@ KG_INLINE int kg_tall_rows_there(const JOB &job, int64_t first)
     return (int)kg_min_i64(job.rows() - first, Block::rows);
 }
 
+// Where the output has a run of adjacent columns, from a row on: if all of its rows are aligned
+// vectors with one stride, few instructions find them.
+template <int WIDTH, class JOB>
+struct kg_tall_vectors {
+    typedef typename JOB::out out;
+    out *to;
+    int64_t down; // from a row to the next
+    bool are_there;
+    KG_METHOD kg_tall_vectors(const JOB &job, int64_t item, int64_t row, int64_t column)
+        : to(job.out_at(item, row, column)), down(job.out_at(item, row + 1, column) - to)
+    {
+        are_there = JOB::HAS_STRIDES_OUT && job.out_at(item, row, column + 1) == to + 1 &&
+                    ((uint64_t)to | down * sizeof(out)) % alignof(kg_vec<out, WIDTH>) == 0;
+    }
+    KG_INLINE void store(out *place, const JOB &job, const kg_row_sums<WIDTH> &sums, int64_t item,
+                         int64_t row, int64_t column)
+    {
+        kg_vec<out, WIDTH> elements;
+#pragma unroll
+        for (int i = 0; i < WIDTH; i++)
+            elements.at[i] = job.value(item, row, column + i, sums.at[i]);
+        kg_store_vec<WIDTH>(place, elements);
+    }
+};
+
+// Stores a run of a lane's columns in the rows that are there.
+template <class Block, class JOB>
+KG_INLINE void kg_tall_store_run(const JOB &job, const kg_tall_sums<Block> &sums, int run,
+                                 int64_t item, int64_t row, int64_t column, int there)
+{
+    typedef kg_tall_vectors<Block::adjacent, JOB> vectors_type;
+    const vectors_type vectors(job, item, row, column);
+    typename vectors_type::out *at[2] = {vectors.to, vectors.to + vectors.down};
+#pragma unroll
+    for (int i = 0; i < Block::rows / 4 && vectors.are_there; i++) {
+        const int further = i / 2 * 8 + i % 2;
+        if (further < there)
+            vectors.store(at[i % 2], job, kg_tall_row<Block>(sums, i, run), item, row + further,
+                          column);
+        at[i % 2] += 8 * vectors.down;
+        asm volatile("" : "+l"(at[i % 2])); // compilers would multiply for each row
+        __builtin_assume(__isGlobal(at[i % 2]));
+    }
+#pragma unroll
+    for (int i = 0; i < Block::rows / 4 && !vectors.are_there; i++)
+        if (i / 2 * 8 + i % 2 < there)
+            kg_row_store_all(job, kg_tall_row<Block>(sums, i, run), item, row + i / 2 * 8 + i % 2,
+                             column);
+}
+
 // Finishes a tile.
 template <class Block, class JOB>
 KG_INLINE void kg_tall_finish(const JOB &job, const kg_tall_sums<Block> &sums,
@@ -191,14 +254,10 @@ KG_INLINE void kg_tall_finish(const JOB &job, const kg_tall_sums<Block> &sums,
         is_plain = is_plain && (left >= run * Block::apart + width || left <= run * Block::apart);
     if (__all_sync(0xffffffff, is_plain && kg_tall_is_finite<Block>(sums, there))) {
 #pragma unroll
-        for (int i = 0; i < Block::rows / 4; i++) {
-            const int row = i / 2 * 8 + i % 2;
-#pragma unroll
-            for (int run = 0; run < runs; run++)
-                if (row < there && left > run * Block::apart)
-                    kg_row_store_all(job, kg_tall_row<Block>(sums, i, run), task.item, first + row,
-                                     column + run * Block::apart);
-        }
+        for (int run = 0; run < runs; run++)
+            if (left > run * Block::apart)
+                kg_tall_store_run(job, sums, run, task.item, first, column + run * Block::apart,
+                                  there);
         return;
     }
     kg_tall_finish_all_again<Block>(job, sums, task, column);
@@ -285,12 +344,14 @@ struct kg_tall_part {
     {
         return column + tile * Block::apart;
     }
-    // What a partial tile has of it; `from`: the lane's first sums.
-    KG_METHOD void load(float (&to)[tiles][4], const float4 *from) const
+    // What a partial tile has of it, if it loads; the lane's first sums are at from[first].
+    KG_METHOD void load_where(bool loads, float (&to)[tiles][4], const float4 *from,
+                              int first) const
     {
 #pragma unroll
         for (int i = 0; i < tiles; i++)
-            kg_partial_load(to[i], from + ((tile + i) * (Block::sums / 4) + line / 8) * 128);
+            kg_partial_load_where(
+                loads, to[i], from + (first + ((tile + i) * (Block::sums / 4) + line / 8) * 128));
     }
     KG_METHOD static void load_kept(float (&to)[tiles][4], const float4 *kept)
     {
@@ -331,8 +392,8 @@ kg_tall_finish_parts_again(const JOB job, const kg_row_sums<Block::adjacent> *ro
 }
 
 // Every `slices`-th part of a tile, from `mine` on: the sums of all slices, whose partial tiles
-// begin at that of block `first`; those of this block are `kept` in shared memory. As many are
-// loaded at once as there are registers for.
+// begin at that of block `first`; those of this block, which come first, are `kept` in shared
+// memory. As many are loaded at once as there are registers for.
 template <class Block, class JOB>
 KG_INLINE void kg_tall_finish_parts(const JOB &job, const kg_tile_task &task, int64_t column,
                                     char *scratch, const float4 *kept, int first, int slices,
@@ -341,22 +402,27 @@ KG_INLINE void kg_tall_finish_parts(const JOB &job, const kg_tile_task &task, in
     typedef kg_tall_part<Block> part;
     constexpr int width = Block::adjacent, loads = 16;
     constexpr int fit = loads / (Block::slices * part::tiles), at_once = fit > 1 ? fit : 1;
+    const float4 *from = kg_tall_partial<Block>(scratch, first, consumer) + threadIdx.x % 128;
+    const kg_tall_vectors<width, JOB> vectors(job, task.item, task.row + threadIdx.x % 4 * 2,
+                                              column);
+    int others[Block::slices]; // where the partial tiles of the slices behind this one are
+#pragma unroll
+    for (int i = 1; i < Block::slices; i++)
+        others[i] =
+            (mine + i < slices ? mine + i : mine + i - slices) * (Block::partial_bytes / 16);
 #pragma unroll 1
     for (int number = mine; number < part::all; number += at_once * slices) {
         float loaded[at_once][Block::slices][part::tiles][4] = {};
 #pragma unroll
-        for (int i = 0; i < at_once; i++)
+        for (int i = 0; i < at_once; i++) {
+            const bool is_there = number + i * slices < part::all;
+            if (is_there)
+                part::load_kept(loaded[i][0], kept + i * (part::tiles * 128));
 #pragma unroll
-            for (int slice = 0; slice < Block::slices; slice++)
-                if (slice >= slices || number + i * slices >= part::all)
-                    continue;
-                else if (slice == mine)
-                    part::load_kept(loaded[i][slice], kept + i * (part::tiles * 128));
-                else
-                    part(number + i * slices)
-                        .load(loaded[i][slice],
-                              kg_tall_partial<Block>(scratch, first + slice, consumer) +
-                                  threadIdx.x % 128);
+            for (int slice = 1; slice < Block::slices; slice++)
+                part(number + i * slices)
+                    .load_where(is_there && slice < slices, loaded[i][slice], from, others[slice]);
+        }
         kept += at_once * part::tiles * 128;
         kg_row_sums<width> rows[2 * at_once];
         float total = 0;
@@ -386,9 +452,14 @@ KG_INLINE void kg_tall_finish_parts(const JOB &job, const kg_tile_task &task, in
         for (int i = 0; i < 2 * at_once; i++) {
             const part at(number + i / 2 * slices);
             const int64_t row = at.row(task, i % 2), from = at.column(column);
-            if (number + i / 2 * slices < part::all)
-                kg_row_store(job, rows[i], task.item, row, from,
-                             kg_row_count<width>(row, job.rows(), from, job.columns()));
+            const int count = number + i / 2 * slices < part::all
+                                  ? kg_row_count<width>(row, job.rows(), from, job.columns())
+                                  : 0;
+            if (vectors.are_there && count == width)
+                vectors.store(vectors.to + (at.line + i % 2) * vectors.down + (from - column), job,
+                              rows[i], task.item, row, from);
+            else
+                kg_row_store(job, rows[i], task.item, row, from, count);
         }
     }
 }
@@ -436,10 +507,42 @@ KG_INLINE void kg_tall_finish_slice(const JOB &job, const kg_tall_sums<Block> &s
 
 // ---- The kernel ----
 
-template <class Block, class JOB, class WEIGHTS>
-KG_INLINE void kg_tall_consumer(const JOB &job, const WEIGHTS &weights,
+// What becomes of a consumer's sums of a piece. `place`: the lane's first column among the
+// consumer's.
+template <class Block, class JOB, class WORK>
+KG_INLINE void kg_tall_conclude(const JOB &job, const WORK &work, kg_tall_sums<Block> &sums,
+                                const kg_tall_piece &piece, int64_t column, int place, int consumer,
                                 const kg_tall_shared &shared, const kg_tensor_map *out,
                                 char *scratch)
+{
+    if constexpr (Block::slices > 1) {
+        if (work.slices > 1) {
+            kg_tall_finish_slice<Block>(job, sums, piece.task, column, scratch, shared,
+                                        piece.tile * work.slices, work.slices, consumer);
+            return;
+        }
+    }
+    if constexpr (Block::stream_k) {
+        if (piece.until < work.units) {
+            kg_tall_store_partial<Block>(sums, scratch, consumer);
+            return;
+        }
+        if (piece.first > 0)
+            kg_tall_add_partials<Block>(sums, scratch,
+                                        kg_stream_k_block(&work.stream_k, piece.tile * work.units),
+                                        consumer);
+    }
+    if constexpr (Block::buffered)
+        kg_tall_finish_buffered<Block>(job, sums, piece.task, column, place, consumer,
+                                       shared.buffer, out);
+    else
+        kg_tall_finish<Block>(job, sums, piece.task, column);
+}
+
+template <class Block, class JOB, class WEIGHTS>
+KG_INLINE void kg_tall_consumer(const JOB &job, const WEIGHTS &weights,
+                                const kg_tall_shared &shared, kg_tall_work<Block> work,
+                                const kg_tensor_map *out, char *scratch)
 {
     const int number = kg_warp_number() / 4 - 1;
     const int pair = number / Block::consumers, consumer = number % Block::consumers;
@@ -449,42 +552,37 @@ KG_INLINE void kg_tall_consumer(const JOB &job, const WEIGHTS &weights,
     const int column = consumer * (Block::columns / Block::consumers) + place;
     kg_tall_place<Block> at(shared);
     kg_tall_row_sums<Block, WEIGHTS::HAS_OFFSET> rows(shared, number);
-    for (kg_tall_work<Block> work(job); work.is_left(); work.next()) {
-        const kg_tall_piece piece = work.piece(job.depth());
+    for (; work.is_left(); work.next()) {
+        kg_tall_piece piece = work.piece;
         kg_tall_lane<Block, WEIGHTS> lane(weights, piece.task, column, job.columns());
         kg_tall_sums<Block> total;
         kg_tall_consume<Block>(total, lane, rows, at, shared, piece, pair);
         at.skip((piece.until - piece.first) * (Block::unit / Block::depth));
         if constexpr (Block::pairs > 1) {
-            kg_tall_add_pair<Block>(total, shared.exchange, pair, consumer);
-            if (pair > 0)
-                continue;
+            typedef kg_tall_share<Block> share;
+            kg_tall_sums<share> mine;
+            kg_tall_add_pairs<Block>(mine, total, shared.exchange, pair, consumer);
+            piece.task.row += pair * (Block::rows - share::rows);
+            if (number < share::consumers)
+                kg_tall_conclude<share>(job, work, mine, piece, lane.column, place, number, shared,
+                                        out, scratch);
+        } else {
+            kg_tall_conclude<Block>(job, work, total, piece, lane.column, place, consumer, shared,
+                                    out, scratch);
         }
-        if constexpr (Block::slices > 1) {
-            if (work.slices > 1) {
-                kg_tall_finish_slice<Block>(job, total, piece.task, lane.column, scratch, shared,
-                                            piece.tile * work.slices, work.slices, consumer);
-                continue;
-            }
-        }
-        if constexpr (Block::stream_k) {
-            if (piece.until < work.units) {
-                kg_tall_store_partial<Block>(total, scratch, consumer);
-                continue;
-            }
-            if (piece.first > 0)
-                kg_tall_add_partials<Block>(
-                    total, scratch, kg_stream_k_block(&work.stream_k, piece.tile * work.units),
-                    consumer);
-        }
-        if constexpr (Block::buffered)
-            kg_tall_finish_buffered<Block>(job, total, piece.task, lane.column, place, consumer,
-                                           shared.buffer, out);
-        else
-            kg_tall_finish<Block>(job, total, piece.task, lane.column);
     }
     if constexpr (Block::buffered)
         kg_tiles_stored<0>();
+}
+
+// Those of all stages, by one thread.
+template <class Block>
+KG_INLINE void kg_tall_make_barriers(uint64_t *barriers, int arrivals)
+{
+#pragma unroll
+    for (int stage = 0; stage < Block::stages; stage++)
+        kg_tiles_barrier(&barriers[stage], arrivals);
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
 
 // Any number of blocks of 128 threads for the producer and for each consumer.
@@ -497,27 +595,32 @@ KG_INLINE void kg_contract_scaled_wgmma(const JOB &job, const WEIGHTS &weights,
     const int warp = kg_warp_number();
     const bool copies_words = !Block::panels && !kg_map_is_there(*maps.weights);
     const bool copies_zeros = Block::stages_zeros && !copies_words && !kg_map_is_there(*maps.zeros);
-    if (threadIdx.x == 0) {
-        for (int s = 0; s < Block::stages; s++) {
-            kg_tiles_barrier(&shared.full[s], copies_words ? 1 + 128 : copies_zeros ? 1 + 32 : 1);
-            kg_tiles_barrier(&shared.empty[s], Block::consumers * 4);
-        }
-        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-    } else if (threadIdx.x == 32) {
+    if (threadIdx.x == 32) {
         kg_tall_expect_maps(maps);
+    } else if (threadIdx.x == 64) {
+        kg_tall_make_barriers<Block>(shared.full, copies_words   ? 1 + 128
+                                                  : copies_zeros ? 1 + 32
+                                                                 : 1);
+    } else if (threadIdx.x == 96) {
+        kg_tall_make_barriers<Block>(shared.empty, Block::consumers * 4);
     }
-    __syncthreads();
-    kg_wait_before();
+    kg_tall_work<Block> work(job);
+    work.settle();
     if (warp < 4) {
+        // Before threads meet: the first load waits for that.
         asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(Block::pairs > 1 ? 32 : 40));
+        __syncthreads();
+        kg_wait_before();
         if (copies_words)
-            kg_tall_produce_words<Block>(job, weights, maps, shared);
+            kg_tall_produce_words<Block>(job, weights, maps, shared, work);
         else if (warp == 0 && kg_is_elected())
-            kg_tall_produce<Block, WEIGHTS>(job, maps, shared);
+            kg_tall_produce<Block, WEIGHTS>(job, maps, shared, work);
         else if (warp == 1 && copies_zeros)
-            kg_tall_produce_zeros<Block>(job, weights, shared);
+            kg_tall_produce_zeros<Block>(job, weights, shared, work);
     } else {
+        __syncthreads();
+        kg_wait_before();
         asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(Block::pairs > 1 ? 112 : 232));
-        kg_tall_consumer<Block>(job, weights, shared, maps.out, scratch);
+        kg_tall_consumer<Block>(job, weights, shared, work, maps.out, scratch);
     }
 }

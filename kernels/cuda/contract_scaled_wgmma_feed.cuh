@@ -59,7 +59,12 @@ struct kg_tall_block {
     static constexpr int offsets_at = (zeros_at + zero_bytes + 127) / 128 * 128;
     static constexpr int stage_bytes = (offsets_at + offset_bytes + 1023) / 1024 * 1024;
     static constexpr int partial_bytes = ROWS * columns * 4;
-    static constexpr int exchange_bytes = (PAIRS - 1) * partial_bytes;
+    // Of two pairs each finishes half of the rows: the same eight, too, if there is an odd number
+    // of these. Of slices, whose blocks finish a part each, the first pair does.
+    static constexpr bool halves = SLICES <= 1;
+    static constexpr int finished_rows = PAIRS > 1 && halves ? (ROWS + 8) / 16 * 8 : ROWS;
+    static constexpr int exchange_bytes =
+        (PAIRS - 1) * (halves ? 2 : 1) * finished_rows * columns * 4;
     static constexpr int buffer_bytes = BUFFERED ? ROWS * columns * 2 : 0;
     // Sums of rows in the runs of a stage; there is room for two times as many for each consumer.
     static constexpr int row_sums = ROWS * (has_runs && run < depth ? depth / run : 1);
@@ -72,7 +77,15 @@ struct kg_tall_block {
     static_assert(COLUMNS == 256 || (COLUMNS == 128 && panels), "two panels of a warp, or one");
 };
 
-// `exchange` is for the sums of the second pair of consumers, `buffer` for tiles to be stored,
+// What a pair finishes of a tile, if there are two: its first rows, its last ones, or all.
+template <class BLOCK>
+struct kg_tall_share : BLOCK {
+    static constexpr int rows = BLOCK::finished_rows, sums = rows / 2;
+    static constexpr int consumers = (BLOCK::halves ? BLOCK::pairs : 1) * BLOCK::consumers;
+    static constexpr int partial_bytes = BLOCK::exchange_bytes;
+};
+
+// `exchange` is for sums that pairs of consumers give each other, `buffer` for tiles to be stored,
 // `row_sums` is there if weights have offsets.
 struct kg_tall_shared {
     char *ring, *buffer;
@@ -150,7 +163,18 @@ struct kg_tall_piece {
     int tile; // counted from the first divided tile
 };
 
+// The quotient of numbers below 2^20, in half the time of an integer division: 1 / `by` and the
+// product are off by less than 2^-22 of it, and it is not nearer than 1 / (2 * `by`) to an integer.
+KG_INLINE int kg_tall_quotient(int of, int by)
+{
+    float inverse;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(inverse) : "f"((float)by));
+    return (int)(((float)of + 0.5f) * inverse);
+}
+
 // What a block does: its range of divided tiles, from the end, then whole tiles; or a slice of one.
+// Found by all threads together, while barriers are made. Nothing is loaded before, and
+// instructions take long the first time, when they are fetched: so there are few.
 template <class Block>
 struct kg_tall_work {
     kg_stream_k stream_k;
@@ -158,17 +182,20 @@ struct kg_tall_work {
     int tall, wide;   // in tiles
     int units, index; // of a tile; of the next whole one
     int slices;       // of a tile, side by side; 1: none
-    bool is_batch;
+    int64_t depth;
+    bool is_batch, is_wave; // is_wave: blocks are as many as tiles, or more
+    kg_tall_piece piece;    // to be done next, if one is left
 
     // Divisions are few: a block loads nothing before these are done.
     template <class JOB>
     KG_METHOD explicit kg_tall_work(const JOB &job)
         : range{0, 0, 0}, tall(parts<Block::rows>(job.rows())),
           wide(parts<Block::columns>(job.columns())), units(parts<Block::unit>(job.depth())),
-          index(blockIdx.x), slices(1), is_batch(job.batches() > 1)
+          index(blockIdx.x), slices(1), depth(job.depth()), is_batch(job.batches() > 1)
     {
         const int tiles = (int)job.batches() * tall * wide;
         stream_k = {tiles, 0, 0};
+        is_wave = tiles <= (int)gridDim.x;
         if constexpr (Block::stream_k) {
             stream_k = Block::pairs > 1 ? kg_stream_k_make_rest(tiles, units, gridDim.x)
                                         : kg_stream_k_make(tiles, units, gridDim.x);
@@ -180,6 +207,7 @@ struct kg_tall_work {
             else if ((int)gridDim.x >= tiles * 2)
                 take_slice((int)gridDim.x / tiles);
         }
+        find_piece();
     }
     // The block's slice of its tile, of `count`.
     KG_METHOD void take_slice(int count)
@@ -198,6 +226,13 @@ struct kg_tall_work {
     {
         return ((int)count + SIZE - 1) / SIZE;
     }
+    // Keeps in registers what was found: compilers would find it in each branch that uses it.
+    KG_METHOD void settle()
+    {
+        asm volatile("" : "+l"(piece.task.row), "+l"(piece.task.column));
+        if constexpr (Block::stream_k || Block::slices > 1)
+            asm volatile("" : "+r"(piece.first), "+r"(piece.until), "+r"(range.left));
+    }
     KG_METHOD bool is_left() const
     {
         return range.left > 0 || index < stream_k.first_tile;
@@ -208,10 +243,11 @@ struct kg_tall_work {
             kg_stream_k_range_next(&range, units);
         else
             index += gridDim.x;
+        if (is_left())
+            find_piece();
     }
-    KG_METHOD kg_tall_piece piece(int64_t depth) const
+    KG_METHOD void find_piece()
     {
-        kg_tall_piece piece;
         const bool divided = range.left > 0;
         int row, column, item = divided ? stream_k.first_tile + range.tile : index;
         piece.tile = range.tile;
@@ -219,10 +255,12 @@ struct kg_tall_work {
         piece.until = divided ? range.until : units;
         const int tile = is_batch ? kg_take(&item, tall * wide) : item;
         item = is_batch ? item : 0;
-        kg_tile_place<0, 8>(tile, tall, wide, &row, &column);
+        column = kg_tall_quotient(tile, tall);
+        row = tile - column * tall;
+        if (!is_wave)
+            kg_tile_place<0, 8>(tile, tall, wide, &row, &column);
         piece.task = {item, row * (int64_t)Block::rows, column * (int64_t)Block::columns, 0, depth,
                       0};
-        return piece;
     }
 };
 
@@ -247,88 +285,112 @@ KG_INLINE void kg_tall_expect_maps(const kg_tall_maps &maps)
         kg_tiles_expect_map(maps.offsets);
 }
 
-// The rows, scales and offsets of a stage, `lines` rows of them.
-template <class Block>
-KG_INLINE void kg_tall_load(const kg_tall_maps &maps, char *to, uint64_t *full,
-                            const kg_tall_piece &piece, int lines, int k)
+// The last coordinates of an item's boxes of rows and of weights.
+template <class JOB>
+KG_INLINE int kg_tall_rows_box(const JOB &, int64_t item)
 {
-    const int column = (int)piece.task.column, item = (int)piece.task.item;
-    if constexpr (Block::staged)
-        kg_tiles_copy<false>(to + Block::scales_at, maps.scales, full, column, k / Block::group,
-                             item, 0);
-    if constexpr (Block::stages_offsets)
-        kg_tiles_copy<false>(to + Block::offsets_at, maps.offsets, full, column, k / Block::group,
-                             item, 0);
-    kg_tiles_copy<false>(to, lines < Block::rows ? maps.last : maps.rows, full, k,
-                         (int)piece.task.row, item, 0);
+    return (int)item;
 }
 
-// Copies the weights of a stage from their map: its boxes of words; lines along K of four times 64
-// columns, as in shared memory every fourth column is next to each other, for lanes have them; or
-// panels.
-KG_INLINE void kg_tall_copy_box(void *to, const kg_tensor_map *map, uint64_t *barrier, int x, int y,
-                                int z, int item)
+template <class JOB>
+KG_INLINE int kg_tall_weights_box(const JOB &, int64_t item)
 {
-    asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.tile"
-                 ".mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5, %6}], [%2];" ::"r"(
-                     kg_shared_address(to)),
-                 "l"(map), "r"(kg_shared_address(barrier)), "r"(x), "r"(y), "r"(z), "r"(item)
-                 : "memory");
+    return (int)item;
 }
 
-template <class Block>
-KG_INLINE void kg_tall_copy_weights(char *to, const kg_tensor_map *map, uint64_t *full, int column,
-                                    int k, int item)
+// The boxes of a piece: the first row, of which `lines` are there, the first column, and items.
+struct kg_tall_boxes {
+    int row, lines, column, of_rows, of_weights;
+};
+
+template <class Block, class JOB>
+KG_INLINE kg_tall_boxes kg_tall_boxes_of(const JOB &job, const kg_tile_task &task)
 {
-    if constexpr (Block::lines)
-        kg_tall_copy_box(to, map, full, k * Block::bits / 16, column / 4, 0, item);
-    else if constexpr (Block::panels)
-        kg_tall_copy_box(to, map, full, 0, column / 16, k / 64, item);
-    else
-#pragma unroll
-        for (int box = 0; box < Block::boxes; box++)
-            kg_tiles_copy<false>(to + box * Block::box_bytes, map, full,
-                                 column * Block::bits / 16 + box * 64, k, item, 0);
+    const int row = (int)task.row, left = (int)job.rows() - row;
+    return {row, left < Block::rows ? left : Block::rows, (int)task.column,
+            kg_tall_rows_box(job, task.item), kg_tall_weights_box(job, task.item)};
 }
 
-// Expects a stage's bytes by TMA.
+// Expects a stage's bytes by TMA, at the barrier `full`.
 template <class Block>
-KG_INLINE void kg_tall_expect(uint64_t *full, const kg_tall_maps &maps, int lines)
+KG_INLINE void kg_tall_expect(uint32_t full, const kg_tall_maps &maps, const kg_tall_boxes &boxes)
 {
     const bool has_zeros = Block::stages_zeros && kg_map_is_there(*maps.zeros);
-    kg_tiles_expect(full, lines * Block::depth * 2 + Block::weight_bytes + Block::scale_bytes +
-                              (has_zeros ? Block::zero_bytes : 0) + Block::offset_bytes);
+    kg_tiles_expect(full, boxes.lines * Block::depth * 2 + Block::weight_bytes +
+                              Block::scale_bytes + (has_zeros ? Block::zero_bytes : 0) +
+                              Block::offset_bytes);
 }
 
+// Loads the rows, scales and offsets of K index `k` on to the stage at address `to`.
+template <class Block>
+KG_INLINE void kg_tall_load(const kg_tall_maps &maps, uint32_t to, uint32_t full,
+                            const kg_tall_boxes &boxes, int k)
+{
+    if constexpr (Block::staged)
+        kg_tiles_copy<false>(to + Block::scales_at, maps.scales, full, boxes.column,
+                             k / Block::group, boxes.of_weights, 0);
+    if constexpr (Block::stages_offsets)
+        kg_tiles_copy<false>(to + Block::offsets_at, maps.offsets, full, boxes.column,
+                             k / Block::group, boxes.of_weights, 0);
+    kg_tiles_copy<false>(to, boxes.lines < Block::rows ? maps.last : maps.rows, full, k, boxes.row,
+                         boxes.of_rows, 0);
+}
+
+// The same of zero points, if TMA loads them.
 template <class Block, class WEIGHTS>
-KG_INLINE void kg_tall_load_zeros(char *to, const kg_tall_maps &maps, uint64_t *full, int column,
-                                  int k, int item)
+KG_INLINE void kg_tall_load_zeros(const kg_tall_maps &maps, uint32_t to, uint32_t full,
+                                  const kg_tall_boxes &boxes, int k)
 {
     if constexpr (Block::stages_zeros)
         if (kg_map_is_there(*maps.zeros))
             kg_tiles_copy<false>(to + Block::zeros_at, maps.zeros, full,
-                                 column * WEIGHTS::ZERO_BITS / 16, k / Block::group, item, 0);
+                                 boxes.column * WEIGHTS::ZERO_BITS / 16, k / Block::group,
+                                 boxes.of_weights, 0);
+}
+
+KG_INLINE void kg_tall_copy_box(uint32_t to, const kg_tensor_map *map, uint32_t barrier, int x,
+                                int y, int z, int item)
+{
+    asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.tile"
+                 ".mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5, %6}], [%2];" ::"r"(to),
+                 "l"(map), "r"(barrier), "r"(x), "r"(y), "r"(z), "r"(item)
+                 : "memory");
+}
+
+// The same of weights: boxes of words; lines along K of four times 64 columns, as in shared memory
+// every fourth column is next to each other, for lanes have them; or panels.
+template <class Block>
+KG_INLINE void kg_tall_load_weights(const kg_tall_maps &maps, uint32_t to, uint32_t full,
+                                    const kg_tall_boxes &boxes, int k)
+{
+    const int column = boxes.column, item = boxes.of_weights;
+    to += Block::row_bytes;
+    if constexpr (Block::lines)
+        kg_tall_copy_box(to, maps.weights, full, k * Block::bits / 16, column / 4, 0, item);
+    else if constexpr (Block::panels)
+        kg_tall_copy_box(to, maps.weights, full, 0, column / 16, k / 64, item);
+    else
+#pragma unroll
+        for (int box = 0; box < Block::boxes; box++)
+            kg_tiles_copy<false>(to + box * Block::box_bytes, maps.weights, full,
+                                 column * Block::bits / 16 + box * 64, k, item, 0);
 }
 
 template <class Block, class WEIGHTS, class JOB>
 KG_INLINE void kg_tall_produce(const JOB &job, const kg_tall_maps &maps,
-                               const kg_tall_shared &shared)
+                               const kg_tall_shared &shared, kg_tall_work<Block> work)
 {
     kg_tall_place<Block> at(shared);
-    for (kg_tall_work<Block> work(job); work.is_left(); work.next()) {
-        const kg_tall_piece piece = work.piece(job.depth());
-        const int lines = (int)kg_min_i64(job.rows() - piece.task.row, Block::rows);
-        const int column = (int)piece.task.column, item = (int)piece.task.item;
+    for (; work.is_left(); work.next()) {
+        const kg_tall_boxes boxes = kg_tall_boxes_of<Block>(job, work.piece.task);
+        const int until = work.piece.until * Block::unit;
 #pragma unroll 1
-        for (int k = piece.first * Block::unit; k < piece.until * Block::unit;
-             k += Block::depth, at.next()) {
-            char *to = shared.ring + at.number() * Block::stage_bytes;
-            uint64_t *full = &shared.full[at.number()];
+        for (int k = work.piece.first * Block::unit; k < until; k += Block::depth, at.next()) {
             kg_tiles_wait(at.empty(), at.odd ^ 1);
-            kg_tall_expect<Block>(full, maps, lines);
-            kg_tall_copy_weights<Block>(to + Block::row_bytes, maps.weights, full, column, k, item);
-            kg_tall_load_zeros<Block, WEIGHTS>(to, maps, full, column, k, item);
-            kg_tall_load<Block>(maps, to, full, piece, lines, k);
+            kg_tall_expect<Block>(at.full, maps, boxes);
+            kg_tall_load_weights<Block>(maps, at.stage, at.full, boxes, k);
+            kg_tall_load_zeros<Block, WEIGHTS>(maps, at.stage, at.full, boxes, k);
+            kg_tall_load<Block>(maps, at.stage, at.full, boxes, k);
         }
     }
 }
@@ -360,68 +422,84 @@ KG_INLINE void kg_tall_copy_line(uint32_t to, const uint8_t *from, int elements,
         kg_tall_copy_word(to + box * BOX, from + box * 128, (box * 32 + lane) * elements < left);
 }
 
-// The zero points of a stage that begins with K index `k`, of groups `first`, `first + by` and so
-// on; `columns` of the tile's are in the output.
-template <class Block, class WEIGHTS>
-KG_INLINE void kg_tall_copy_zeros(const WEIGHTS &weights, uint32_t stage, const kg_tile_task &task,
-                                  int k, int columns, int first, int by)
-{
-    if constexpr (Block::stages_zeros) {
-        constexpr int bytes = Block::columns * WEIGHTS::ZERO_BITS / 8;
-        constexpr int of_word = 32 / WEIGHTS::ZERO_BITS;
-        const int lane = threadIdx.x % 32;
-#pragma unroll 1
-        for (int group = first; group < Block::groups; group += by) {
-            const int step = (k / Block::group + group) * Block::group;
-            if (bytes < 128 && lane * 4 >= bytes)
-                continue;
-            kg_tall_copy_line<(bytes + 127) / 128, 128>(
-                stage + Block::zeros_at + group * bytes + lane * 4,
-                reinterpret_cast<const uint8_t *>(weights.zeros()) +
-                    weights.zero_place(task.item, step, task.column + lane * of_word) *
-                        WEIGHTS::ZERO_BITS / 8,
-                of_word, step < task.stop ? columns : 0);
+// The words of zero points of a tile's stages, which THREADS threads copy, if there are any.
+template <class Block, class WEIGHTS, int THREADS, bool ARE_THERE = Block::stages_zeros>
+struct kg_tall_zero_words {
+    KG_METHOD kg_tall_zero_words(const WEIGHTS &, const kg_tile_task &, int)
+    {
+    }
+    KG_METHOD void copy(uint32_t, int) const
+    {
+    }
+};
+
+template <class Block, class WEIGHTS, int THREADS>
+struct kg_tall_zero_words<Block, WEIGHTS, THREADS, true> {
+    static constexpr int bits = WEIGHTS::ZERO_BITS, of_word = 32 / bits;
+    static constexpr int of_group = Block::columns / of_word, words = Block::groups * of_group;
+    const uint8_t *from; // the first of the tile
+    int64_t pitch;       // bytes from a group to the next
+    int columns, groups; // of the tile in the output; along K
+    KG_METHOD kg_tall_zero_words(const WEIGHTS &weights, const kg_tile_task &task, int columns_)
+        : columns(columns_), groups(((int)task.stop - 1) / Block::group + 1)
+    {
+        const int64_t first = weights.zero_place(task.item, 0, task.column);
+        pitch = (weights.zero_place(task.item, Block::group, task.column) - first) * bits / 8;
+        from = reinterpret_cast<const uint8_t *>(weights.zeros()) + first * bits / 8;
+    }
+    // Those of the stage that begins with K index `k`.
+    KG_METHOD void copy(uint32_t stage, int k) const
+    {
+        const int thread = threadIdx.x % THREADS, first = k / Block::group;
+#pragma unroll
+        for (int i = 0; i < words; i += THREADS) {
+            const int number = i + thread, group = number / of_group, word = number % of_group;
+            if (words % THREADS != 0 && number >= words)
+                break;
+            kg_tall_copy_word(stage + Block::zeros_at + number * 4,
+                              from + (first + group) * pitch + word * 4,
+                              first + group < groups && word * of_word < columns);
         }
     }
-}
+};
 
 // Weights and zero points by all threads of a warp group: each copies words of every fourth line.
 template <class Block, class JOB, class WEIGHTS>
 KG_INLINE void kg_tall_produce_words(const JOB &job, const WEIGHTS &weights,
-                                     const kg_tall_maps &maps, const kg_tall_shared &shared)
+                                     const kg_tall_maps &maps, const kg_tall_shared &shared,
+                                     kg_tall_work<Block> work)
 {
     constexpr int of_word = 32 / Block::bits;
     const int warp = kg_warp_number(), lane = threadIdx.x % 32;
     const uint32_t place =
         Block::row_bytes + warp * 128 + (lane / 4 ^ warp) * 16 + lane % 4 * 4; // swizzled
     kg_tall_place<Block> at(shared);
-    for (kg_tall_work<Block> work(job); work.is_left(); work.next()) {
-        const kg_tall_piece piece = work.piece(job.depth());
+    for (; work.is_left(); work.next()) {
+        const kg_tall_piece piece = work.piece;
         const int64_t item = piece.task.item, column = piece.task.column + lane * of_word;
-        const int lines = (int)kg_min_i64(job.rows() - piece.task.row, Block::rows);
+        const kg_tall_boxes boxes = kg_tall_boxes_of<Block>(job, piece.task);
         const int columns = (int)kg_min_i64(job.columns() - piece.task.column, Block::columns);
         int k = piece.first * Block::unit;
+        const kg_tall_zero_words<Block, WEIGHTS, 128> zeros(weights, piece.task, columns);
         const int64_t first = weights.place(item, 0, column);
         const int64_t pitch = (weights.place(item, 2, column) - first) * Block::bits / 16;
         const uint8_t *from = reinterpret_cast<const uint8_t *>(weights.data()) +
                               first * Block::bits / 8 + (k + warp) * pitch;
 #pragma unroll 1
         for (; k < piece.until * Block::unit; k += Block::depth, at.next()) {
-            char *stage = shared.ring + at.number() * Block::stage_bytes;
-            uint64_t *full = &shared.full[at.number()];
-            const uint32_t to = kg_shared_address(stage);
             const int left = (int)job.depth() - k - warp;
             kg_tiles_wait(at.empty(), at.odd ^ 1);
             if (threadIdx.x == 0) {
-                kg_tiles_expect(full, lines * Block::depth * 2 + Block::scale_bytes +
-                                          Block::offset_bytes);
-                kg_tall_load<Block>(maps, stage, full, piece, lines, k);
+                kg_tiles_expect(at.full, boxes.lines * Block::depth * 2 + Block::scale_bytes +
+                                             Block::offset_bytes);
+                kg_tall_load<Block>(maps, at.stage, at.full, boxes, k);
             }
 #pragma unroll
             for (int i = 0; i < Block::depth / 4; i++, from += 4 * pitch)
                 kg_tall_copy_line<Block::boxes, Block::box_bytes>(
-                    to + (place ^ i % 2 * 64) + i * 512, from, of_word, i * 4 < left ? columns : 0);
-            kg_tall_copy_zeros<Block>(weights, to, piece.task, k, columns, warp, 4);
+                    at.stage + (place ^ i % 2 * 64) + i * 512, from, of_word,
+                    i * 4 < left ? columns : 0);
+            zeros.copy(at.stage, k);
             kg_tall_arrive_later(at.full);
         }
     }
@@ -430,17 +508,18 @@ KG_INLINE void kg_tall_produce_words(const JOB &job, const WEIGHTS &weights,
 // Copies the zero points of every stage, by one warp.
 template <class Block, class JOB, class WEIGHTS>
 KG_INLINE void kg_tall_produce_zeros(const JOB &job, const WEIGHTS &weights,
-                                     const kg_tall_shared &shared)
+                                     const kg_tall_shared &shared, kg_tall_work<Block> work)
 {
     kg_tall_place<Block> at(shared);
-    for (kg_tall_work<Block> work(job); work.is_left(); work.next()) {
-        const kg_tall_piece piece = work.piece(job.depth());
+    for (; work.is_left(); work.next()) {
+        const kg_tall_piece piece = work.piece;
         const int columns = (int)kg_min_i64(job.columns() - piece.task.column, Block::columns);
+        const kg_tall_zero_words<Block, WEIGHTS, 32> zeros(weights, piece.task, columns);
 #pragma unroll 1
         for (int k = piece.first * Block::unit; k < piece.until * Block::unit;
              k += Block::depth, at.next()) {
             kg_tiles_wait(at.empty(), at.odd ^ 1);
-            kg_tall_copy_zeros<Block>(weights, at.stage, piece.task, k, columns, 0, 1);
+            zeros.copy(at.stage, k);
             kg_tall_arrive_later(at.full);
         }
     }

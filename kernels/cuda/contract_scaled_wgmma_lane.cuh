@@ -48,7 +48,8 @@ struct kg_tall_lane {
     float least = INFINITY, greatest = 0; // of all scales
     float offset[count];                  // what is added to elements of the run, scaled
     bool is_lost = false;                 // an offset was too small for the unit
-    uint32_t masks[count];                // of lines: the bits of elements whose scale is not 0
+    kg_scale_watch<number> watches[count / 2];
+    uint32_t masks[count]; // of lines: the bits of elements whose scale is not 0
     // What does not come through the ring is loaded a run ahead.
     static constexpr bool looks_ahead = Block::has_runs && !Block::staged;
     float next_scales[count], next_offsets[count];
@@ -163,9 +164,9 @@ struct kg_tall_lane {
     // begins at `address`, as the `turn`-th of a batch. `by`: what sums are multiplied by, which
     // then are in units of the new scales; `more`: what is added to them for each unit of the sum
     // of a row, in the run before. Integers whose scale is 0 are left out of the sums: their zero
-    // point takes their place.
-    KG_METHOD void take(uint32_t address, int k, int at, int turn, float (&by)[count],
-                        float (&more)[count])
+    // point takes their place. `is_there`: the stage was loaded, or what is taken is of no use.
+    KG_METHOD void take(uint32_t address, int k, int at, int turn, bool is_there,
+                        float (&by)[count], float (&more)[count])
     {
         int run = 0, zeros[count];
         if constexpr (Block::staged && Block::group % 64 != 0)
@@ -214,15 +215,30 @@ struct kg_tall_lane {
         }
         if constexpr (takes_bits) {
             uint32_t pairs[count / 2];
-            kg_twice twice[count];
+            kg_half halves[count];
             load_pairs(pairs, address + Block::scales_at + run * Block::columns * 2);
 #pragma unroll
             for (int i = 0; i < count; i++)
-                twice[i] = kg_twice_of(pairs[i / 2], i % 2);
-            set_biases(biases[turn], zeros, twice);
+                halves[i] = {pairs[i / 2], i % 2};
+            watch(pairs, is_there);
+            set_biases(biases[turn], zeros, halves);
         } else {
+            if constexpr (number::takes_bits) {
+                uint32_t pairs[count / 2];
+#pragma unroll
+                for (int i = 0; i < count / 2; i++)
+                    pairs[i] =
+                        kg_rounding<typename number::tensor>::two(unit[i * 2], unit[i * 2 + 1]);
+                watch(pairs, is_there);
+            }
             set_biases(biases[turn], zeros, unit);
         }
+    }
+    KG_METHOD void watch(const uint32_t (&pairs)[count / 2], bool is_there)
+    {
+#pragma unroll
+        for (int i = 0; i < count / 2; i++)
+            watches[i].see(is_there ? pairs[i] : 0);
     }
     // `scales`: for numbers that round.
     template <typename SCALE>
@@ -245,6 +261,8 @@ struct kg_tall_lane {
     // What the sums of column `i` are multiplied by at the end; NaN if they may have underflowed.
     KG_METHOD float factor(int i) const
     {
+        if constexpr (Block::rounds)
+            return watches[i / 2].factor(i % 2);
         if constexpr (is_watched)
             if (!(greatest <= least * 0x1p40f && greatest < 0x1p125f && least > 0x1p-125f) ||
                 is_lost)

@@ -433,12 +433,13 @@ struct kg_tall_loop {
     }
     // Takes the scales of the run of K index `at_k`, or of the runs of a batch, and looks ahead to
     // the pair's next run. `place`: the run's first K index in its stage.
-    KG_METHOD void take(uint32_t address, int at_k, int place)
+    KG_METHOD void take(uint32_t address, int at_k, int place, bool is_there = true)
     {
         const int next = at_k + Block::run;
 #pragma unroll
         for (int i = 0; i < batch_runs; i++)
-            lane.take(address, at_k + i * Block::run, place + i * Block::run, i, by, more);
+            lane.take(address, at_k + i * Block::run, place + i * Block::run, i, is_there, by,
+                      more);
         lane.look_ahead(next % Block::unit == 0 ? next + others * Block::depth : next);
     }
     // Goes on by COUNT stages: its own next one, or those of the other pair, which need not be
@@ -568,7 +569,7 @@ struct kg_tall_loop {
             if (of_stage == batches - 2)
                 await_ahead();
             if (ends && of_stage == batches - 1)
-                take(ahead, k, 0);
+                take(ahead, k, 0, to_come > 0);
             else if (ends)
                 take(stage, here + (of_stage + 1) * batch * 16, (of_stage + 1) * batch * 16);
             load(turn, of_stage + 2 < batches ? stage : ahead, (of_stage + 2) % batches);
@@ -627,13 +628,14 @@ KG_INLINE void kg_tall_consume(kg_tall_sums<Block> &sums, kg_tall_lane<Block, WE
     kg_wgmma_wait<0>();
     sums.settle_all();
     loop.release();
-    if constexpr (Block::rounds)
-        return;
     float factors[Block::of_lane];
 #pragma unroll
     for (int i = 0; i < Block::of_lane; i++)
         factors[i] = lane.factor(i);
-    sums.scale_all(factors);
+    if constexpr (!Block::rounds || Block::number::lowered != 1)
+        sums.scale_all(factors);
+    if constexpr (Block::rounds)
+        return;
 #pragma unroll
     for (int i = 0; i < Block::of_lane; i++)
         factors[i] = Block::number::lowered;

@@ -87,21 +87,27 @@ KG_INLINE void kg_tiles_copy_line(uint32_t to, const void *from, uint32_t bytes,
 
 // TMA load of a box; SHARED: multicast to the blocks of the cluster whose bits are set in `blocks`.
 template <bool SHARED>
-KG_INLINE void kg_tiles_copy(void *to, const kg_tensor_map *map, uint64_t *barrier, int x, int y,
+KG_INLINE void kg_tiles_copy(uint32_t to, const kg_tensor_map *map, uint32_t barrier, int x, int y,
                              int z, uint16_t blocks)
 {
     if constexpr (SHARED)
         asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.tile"
                      ".mbarrier::complete_tx::bytes.multicast::cluster"
-                     " [%0], [%1, {%3, %4, %5}], [%2], %6;" ::"r"(kg_shared_address(to)),
-                     "l"(map), "r"(kg_shared_address(barrier)), "r"(x), "r"(y), "r"(z), "h"(blocks)
+                     " [%0], [%1, {%3, %4, %5}], [%2], %6;" ::"r"(to),
+                     "l"(map), "r"(barrier), "r"(x), "r"(y), "r"(z), "h"(blocks)
                      : "memory");
     else
         asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.tile"
-                     ".mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5}], [%2];" ::"r"(
-                         kg_shared_address(to)),
-                     "l"(map), "r"(kg_shared_address(barrier)), "r"(x), "r"(y), "r"(z)
+                     ".mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5}], [%2];" ::"r"(to),
+                     "l"(map), "r"(barrier), "r"(x), "r"(y), "r"(z)
                      : "memory");
+}
+
+template <bool SHARED>
+KG_INLINE void kg_tiles_copy(void *to, const kg_tensor_map *map, uint64_t *barrier, int x, int y,
+                             int z, uint16_t blocks)
+{
+    kg_tiles_copy<SHARED>(kg_shared_address(to), map, kg_shared_address(barrier), x, y, z, blocks);
 }
 
 // The same into this block only, for data that is not read again: evict_first in the L2, except for

@@ -139,6 +139,11 @@
 #define ROUNDED(dtype, run)                                                                        \
     ROUNDED_OF(dtype, "s: T[ceil(K/" run "), N], z: u4[ceil(K/" run "), N]",                       \
                "(w[k, n] - z[k/" run ", n]) * s[k/" run ", n]")
+// Without zero points, so that one instruction scales and rounds numbers of bf16 in panels.
+#define ROUNDED_ONCE(run)                                                                          \
+    ROUNDED_OF("packed u4", "s: T[ceil(K/" run "), N]", "(w[k, n] - 8) * s[k/" run ", n]")
+#define ROUNDED_ONCE_SIGNED(run)                                                                   \
+    ROUNDED_OF("packed i4", "s: T[ceil(K/" run "), N]", "w[k, n] * s[k/" run ", n]")
 #define ROUNDED_OFFSET(dtype, run)                                                                 \
     ROUNDED_OF(dtype, "s: T[ceil(K/" run "), N], o: T[ceil(K/" run "), N]",                        \
                "w[k, n] * s[k/" run ", n] - o[k/" run ", n]")

@@ -14,6 +14,8 @@
 #include "tune/test_rig.h"
 
 #include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
 
 static char folder[] = "/tmp/kg-test-forms-XXXXXX";
 static struct kg_error error;
@@ -42,6 +44,31 @@ struct memory {
     void *tensors[KG_MAX_TENSORS];
     void *workspace;
 };
+
+static bool make_memory(const struct kg_problem *problem, const struct kg_prepared *prepared,
+                        struct memory *memory)
+{
+    const struct kg_backend *backend = device->backend;
+    size_t workspace = prepared ? kg_prepared_workspace(prepared) : 0;
+    bool fine = prepared != NULL;
+    if (fine && workspace > 0)
+        fine = backend->allocate(device, workspace, &memory->workspace, &error) == KG_OK &&
+               backend->fill(device, memory->workspace, 0xa5, workspace, &error) == KG_OK;
+    for (int id = 0; id < problem->op->input_count + problem->op->output_count && fine; id++)
+        fine = backend->allocate(device, problem->layouts[id].bytes, &memory->tensors[id],
+                                 &error) == KG_OK;
+    CHECK(fine);
+    return fine;
+}
+
+static void free_memory(const struct kg_problem *problem, struct memory *memory)
+{
+    for (int id = 0; id < problem->op->input_count + problem->op->output_count; id++)
+        if (memory->tensors[id])
+            device->backend->release(device, memory->tensors[id]);
+    if (memory->workspace)
+        device->backend->release(device, memory->workspace);
+}
 
 // 16-bit inputs: f16 or bf16 of either sign and similar magnitude.
 static void fill_input(void *tensor, size_t bytes, uint64_t seed)
@@ -78,16 +105,8 @@ static uint64_t launch_often(const struct kg_problem *problem, const struct kg_b
     struct kg_prepared *prepared;
     uint64_t first = 0;
     CHECK_STATUS(kg_prepared_make(built, problem, &prepared, &error), KG_OK, &error);
-    size_t workspace = prepared ? kg_prepared_workspace(prepared) : 0;
     int inputs = problem->op->input_count, count = inputs + problem->op->output_count;
-    bool fine = prepared != NULL;
-    if (fine && workspace > 0)
-        fine = backend->allocate(device, workspace, &memory.workspace, &error) == KG_OK &&
-               backend->fill(device, memory.workspace, 0xa5, workspace, &error) == KG_OK;
-    for (int id = 0; id < count && fine; id++)
-        fine = backend->allocate(device, problem->layouts[id].bytes, &memory.tensors[id], &error) ==
-               KG_OK;
-    CHECK(fine);
+    const bool fine = make_memory(problem, prepared, &memory);
     for (int id = 0; id < inputs && fine; id++)
         fill_input(memory.tensors[id], problem->layouts[id].bytes, (uint64_t)id);
     for (int launch = 0; launch < LAUNCHES && fine; launch++) {
@@ -100,13 +119,80 @@ static uint64_t launch_often(const struct kg_problem *problem, const struct kg_b
         first = launch == 0 ? sum : first;
         CHECK(sum == first);
     }
-    for (int id = 0; id < count; id++)
-        if (memory.tensors[id])
-            backend->release(device, memory.tensors[id]);
-    if (memory.workspace)
-        backend->release(device, memory.workspace);
+    free_memory(problem, &memory);
     kg_prepared_free(prepared);
     return first;
+}
+
+static double from_bf16(uint16_t bits)
+{
+    uint32_t wide = (uint32_t)bits << 16;
+    float value;
+    memcpy(&value, &wide, sizeof value);
+    return value;
+}
+
+static uint16_t to_bf16(double value)
+{
+    const float narrow = (float)value; // exact here
+    uint32_t bits;
+    memcpy(&bits, &narrow, sizeof bits);
+    return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+// Fills a tensor with 16-bit values by turns, or a tensor of less with one byte.
+static void fill_by_turns(const struct kg_problem *problem, struct memory *memory, int id,
+                          const uint16_t *values, int count)
+{
+    size_t bytes = problem->layouts[id].bytes;
+    uint16_t *filled = malloc(bytes);
+    CHECK(filled != NULL);
+    for (size_t i = 0; filled && i < bytes / sizeof *filled; i++)
+        filled[i] = values[i % (size_t)count];
+    if (filled)
+        CHECK_STATUS(device->backend->copy(device, memory->tensors[id], filled, bytes, &error),
+                     KG_OK, &error);
+    free(filled);
+}
+
+// Products whose scales are less than one instruction takes, as it takes them, more, and 0: the
+// integers are all 1, so that weights are scales, and the outputs are known.
+static void try_extreme_scales(const struct form *form, const struct kg_problem *problem,
+                               const struct kg_built *built)
+{
+    enum { X, W, S, Y, KINDS = 4 };
+    static const uint16_t large = 0x5d80; // 2^60
+    static const uint16_t scales[KINDS] = {0x067f, 0x3e7f, 0x457f, 0};
+    const struct kg_layout *layout = &problem->layouts[Y];
+    struct memory memory = {{NULL}, NULL};
+    struct kg_prepared *prepared;
+    CHECK_STATUS(kg_prepared_make(built, problem, &prepared, &error), KG_OK, &error);
+    uint16_t *found = malloc(layout->bytes);
+    bool fine = make_memory(problem, prepared, &memory) && found;
+    CHECK(fine && layout->shape[1] % KINDS == 0);
+    if (fine) {
+        fill_by_turns(problem, &memory, X, &large, 1);
+        fill_by_turns(problem, &memory, S, scales, KINDS);
+        CHECK_STATUS(device->backend->fill(device, memory.tensors[W],
+                                           strstr(form->op, "i4") ? 0x11 : 0x99,
+                                           problem->layouts[W].bytes, &error),
+                     KG_OK, &error);
+        CHECK_STATUS(kg_prepared_run(prepared, memory.tensors, memory.workspace, NULL, &error),
+                     KG_OK, &error);
+        CHECK_STATUS(device->backend->copy(device, found, memory.tensors[Y], layout->bytes, &error),
+                     KG_OK, &error);
+        int64_t wrong = 0;
+        for (int64_t i = 0; i < layout->shape[0] * layout->shape[1]; i++) {
+            double wanted = (double)problem->layouts[X].shape[1] * from_bf16(large) *
+                            from_bf16(scales[i % layout->shape[1] % KINDS]);
+            wrong += from_bf16(found[i]) != from_bf16(to_bf16(wanted));
+        }
+        printf("%-24s extreme scales, %lld wrong\n", form->name, (long long)wrong);
+        CHECK(wrong == 0);
+    }
+    free(found);
+    free_memory(problem, &memory);
+    kg_prepared_free(prepared);
 }
 
 // Checks that stream-K gives the same bits as whole tiles, if blocks continue each other's sums.
@@ -133,6 +219,8 @@ static void compile_and_judge(const struct form *form, const struct made *made,
     CHECK_STATUS(status, KG_OK, &error);
     if (!status)
         judge(form, made, built);
+    if (!status && strstr(form->name, "rounded once") && !strstr(form->name, "odd"))
+        try_extreme_scales(form, made->problem, built);
     if (!status && strstr(form->choice, "split_k=0")) {
         if (strncmp(form->choice, "contract/wgmma", strlen("contract/wgmma")) == 0)
             compare_with_whole_tiles(form, made->problem, built);

@@ -16,6 +16,11 @@
 // Panels in another order, and a column from elsewhere.
 #define OTHER PANELS("n%8*128 + k%8/2*32 + k%64/16*8 + k%2*4 + k%16/8*2 + n%16/8")
 #define SHIFTED PANELS(PLACE("k", "m"))
+// Weights that are rounded once they are scaled.
+#define ROUNDED(name, dtype, run, integer)                                                         \
+    "op " name "(x: T[M, K], w: packed " dtype "[K, N], s: T[ceil(K/" run "), N])\n"               \
+    " -> (y: T[M, N]) " TYPES "{ y[m, n] = sum(k) x[m, k] * cast(T, (" integer ") * s[k/" run      \
+    ", n]) }\n"
 static const char definitions[] =
     "op runs(x: T[M, K], w: packed u4[K, N], s: T[ceil(K/128), N]) -> (y: T[M, N]) " TYPES
     "{ y[m, n] = sum(k) x[m, k] * ((w[k, n] - 8) * s[k/128, n]) }\n"
@@ -44,7 +49,10 @@ static const char definitions[] =
     "{ y[m, h, d] = sum(k) x[m, k] * ((w[k, 64*h + d] - 8) * s[64*h + d]) }\n"
     "op plain(x: T[M, K], w: u4[K, N], s: T[N]) -> (y: T[M, N]) " TYPES
     "{ y[m, n] = sum(k) x[m, k] * ((w[k, n] - 8) * s[n]) }\n"
-    "op spelled" SPELLED "op other" OTHER "op shifted" SHIFTED;
+    "op spelled" SPELLED "op other" OTHER
+    "op shifted" SHIFTED ROUNDED("middle", "u4", "128", "w[k, n] - 8")
+        ROUNDED("whole", "u4", "16", "w[k, n]") ROUNDED("signs", "i4", "32", "w[k, n]")
+            ROUNDED("off_middle", "u4", "64", "w[k, n] - 7");
 
 #define LARGE "M=8 N=4096 K=4096 T=f16"
 #define TILE "tile_m=8 tile_n=32 strips=2 warps=4 stages=4"
@@ -177,15 +185,21 @@ static void check_rule(const char *op, const char *sizes, const char *wanted)
     unmake(&made);
 }
 
+static struct kg_device_facts facts_of(const char *name)
+{
+    const struct kg_gpu *gpu = kg_gpu_find(name);
+    struct kg_device_facts there = facts;
+    there.units = gpu->sms;
+    there.clock = gpu->clock;
+    there.bandwidth = gpu->bandwidth;
+    there.cache[2] = there.cache[3] = gpu->l2_bytes;
+    return there;
+}
+
 // The rule's value of a parameter, on an H100.
 static int64_t value_of_rule(const char *op, const char *sizes, const char *parameter)
 {
-    const struct kg_gpu *gpu = kg_gpu_find("h100");
-    struct kg_device_facts h100 = facts;
-    h100.units = gpu->sms;
-    h100.clock = gpu->clock;
-    h100.bandwidth = gpu->bandwidth;
-    h100.cache[2] = h100.cache[3] = gpu->l2_bytes;
+    const struct kg_device_facts h100 = facts_of("h100");
     struct made made = make_strided(definitions, op, sizes, NULL);
     int64_t value = 0;
     CHECK_STATUS(made.status, KG_OK, &made.error);
@@ -200,6 +214,26 @@ static int64_t value_of_rule(const char *op, const char *sizes, const char *para
     }
     unmake(&made);
     return value;
+}
+
+// The time that contract/scaled_wgmma expects of a config, on an H200.
+static double seconds_of(const char *op, const char *sizes, const char *values)
+{
+    const struct kg_device_facts h200 = facts_of("h200");
+    struct made made = make_strided(definitions, op, sizes, NULL);
+    struct kg_text reason = {0};
+    double seconds = 0;
+    CHECK_STATUS(made.status, KG_OK, &made.error);
+    family = &kg_cuda_contract_scaled_wgmma;
+    const struct kg_match *match = made.status == KG_OK ? match_on(&made, &h200, &reason) : NULL;
+    CHECK(match != NULL);
+    if (match) {
+        struct kg_config config = configure(match, values);
+        seconds = family->expected(match, &config);
+    }
+    kg_text_free(&reason);
+    unmake(&made);
+    return seconds;
 }
 
 // On an H100 four warps take 23.1 us for these 8 rows, two 25.8. The model had them equal: three
@@ -217,6 +251,49 @@ static void tiles_fill_units(void)
 {
     CHECK(value_of_rule("runs", "M=16 N=28672 K=4096 T=f16", "tile_n") % 112 == 0);
     CHECK(value_of_rule("runs", "M=8 N=10240 K=8192 T=f16", "tile_n") == 80);
+}
+
+// A ring of three stages is full of what consumers hold, and they wait: 1012x7032x1168 in tiles of
+// 256 x 128 took 40.7 us on an H200, in tiles of 160 x 128 with six stages 32.5.
+static void few_stages_take_longer(void)
+{
+    static const char sizes[] = "M=1012 N=7032 K=1168 T=f16";
+    double few = seconds_of("whole", sizes, "tile_m=256 tile_n=128 stages=3 split_k=1 buffered=1");
+    double more = seconds_of("whole", sizes, "tile_m=256 tile_n=128 stages=4 split_k=1 buffered=1");
+    CHECK(more > 20e-6 && few > 1.15 * more);
+}
+
+static void check_number(const char *op, const char *sizes, const char *wanted)
+{
+    struct made made = make_strided(definitions, op, sizes, NULL);
+    struct kg_text text = {0};
+    CHECK_STATUS(made.status, KG_OK, &made.error);
+    if (made.status == KG_OK) {
+        struct kg_choice choice;
+        kg_choice_guess(made.problem, &facts, &kg_target_cuda, &choice);
+        CHECK(kg_choice_source(&choice, 0, "kernel", &text));
+        CHECK(strstr(kg_text_string(&text), wanted));
+    }
+    kg_text_free(&text);
+    unmake(&made);
+}
+
+// One instruction makes numbers of bf16 and scales them, where their zero point is a power of two.
+static void what_numbers_are(void)
+{
+    static const char *const sizes[] = {"M=8 N=4096 K=4096 T=bf16", "M=256 N=4096 K=4096 T=bf16"};
+    for (int i = 0; i < 2; i++) {
+        check_number("middle", sizes[i], "kg_rounded_at_once<false, 8>, ");
+        check_number("whole", sizes[i], "kg_rounded_at_once<false, 0>, ");
+        check_number("signs", sizes[i], "kg_rounded_at_once<true, 8>, ");
+        check_number("off_middle", sizes[i],
+                     "kg_rounded<kg_scaled_bf16<false, true>, true, false>");
+        check_number("runs", sizes[i], "kg_scaled_bf16<false, true>, ");
+    }
+    check_number("middle", "M=8 N=4096 K=4096 T=f16",
+                 "kg_rounded<kg_scaled_f16<false, true>, true");
+    // The function that takes any alignment has no panels.
+    check_number("middle", sizes[1], "kg_scaled_tile<kg_rounded<kg_scaled_bf16<false, true>, true");
 }
 
 static void what_the_rule_takes(void)
@@ -249,6 +326,8 @@ static const struct {
      9.2},
     {"experts", "B=8 M=4 N=4096 K=4096 E=8 T=f16", "tile_m=4 tile_n=64 strips=4 warps=4 stages=4",
      96, 18},
+    {"middle", "M=16 N=28672 K=4096 T=bf16", "tile_m=16 tile_n=112 strips=7 warps=4 stages=3", 168,
+     8.6},
 };
 
 static bool loop_compiles(struct kg_device *device, size_t which)
@@ -287,4 +366,4 @@ static void loops_compile(void)
 }
 
 TEST_MAIN(what_is_taken, what_is_launched, what_the_rule_takes, warps_fill_schedulers,
-          tiles_fill_units, loops_compile)
+          tiles_fill_units, few_stages_take_longer, what_numbers_are, loops_compile)

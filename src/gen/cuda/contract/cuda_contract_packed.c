@@ -91,6 +91,8 @@ static bool valid(const struct kg_cuda_contract_plan *plan, struct kg_text *reas
         return kg_cuda_contract_refuse(reason, "this form has one order of operands");
     if (plan->k > INT32_MAX / 2)
         return kg_cuda_contract_refuse(reason, "the sum is longer than 2^30");
+    if (plan->m > INT32_MAX / 2 || plan->n > INT32_MAX / 2)
+        return kg_cuda_contract_refuse(reason, "the output has a side longer than 2^30");
     if (kg_cuda_contract_tiles(plan) > MAX_BLOCKS / config->split_k)
         return kg_cuda_contract_refuse(reason, "more tiles than 2^30");
     if (config->tile_m > 1 && config->tile_m / 2 >= kg_cuda_scaled_rows(plan))
@@ -283,7 +285,7 @@ static void emit(struct kg_code *code, const struct kg_cuda_contract_plan *plan)
     kg_cuda_scaled_declare(code, plan);
     kg_code_begin(code);
     kg_text_add(code->text, "kg_contract_packed<kg_packed_tile<");
-    kg_cuda_scaled_number(code->text, plan);
+    kg_cuda_scaled_panel_number(code->text, plan);
     kg_text_format(
         code->text, ", %d, %d, %d, %d, %d, %lld>, %d, ALIGNED, WHOLE>(job, weights, scratch);",
         plan->config.tile_m, plan->config.words, warps_across(plan), plan->config.warps,

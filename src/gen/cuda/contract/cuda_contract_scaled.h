@@ -95,6 +95,8 @@ void kg_cuda_scaled_batch_of_rows(const struct kg_cuda_contract_plan *plan,
 void kg_cuda_scaled_emit_weights(struct kg_code *code, const struct kg_cuda_contract_plan *plan);
 // The type that makes numbers of weights: kernels/cuda/scaled_number.cuh and scaled_bytes.cuh.
 void kg_cuda_scaled_number(struct kg_text *text, const struct kg_cuda_contract_plan *plan);
+// The same for the forms that multiply panels as they lie, if weights are packed.
+void kg_cuda_scaled_panel_number(struct kg_text *text, const struct kg_cuda_contract_plan *plan);
 // Of gathered weights, the struct ENTRY_boxes: the job, and where tensor maps have what an item
 // needs. See kernels/cuda/contract_scaled_wgmma_gathered.cuh.
 void kg_cuda_scaled_emit_boxes(struct kg_code *code, const struct kg_cuda_contract_plan *plan);

@@ -531,9 +531,11 @@ void kg_cuda_scaled_emit_weights(struct kg_code *code, const struct kg_cuda_cont
     kg_code_line(code, "};\n");
 }
 
+enum { FLIP = 8 }; // what is added to signed integers of 4 bits
+
 static bool has_small_zeros(const struct kg_cuda_contract_plan *plan)
 {
-    enum { SMALL = 64, FLIP = 8 };
+    enum { SMALL = 64 };
     const struct kg_scaled_operand *scaled = kg_cuda_scaled_operand(plan);
     int flip = is_signed(dtype_of(plan)) ? FLIP : 0;
     return scaled->least_zero + flip >= 0 && scaled->greatest_zero + flip < SMALL;
@@ -559,14 +561,41 @@ static const struct number *number_of(const struct kg_cuda_contract_plan *plan)
     return number;
 }
 
+// Whether weights in panels are scaled in the instruction that makes numbers of them: zero points
+// times a scale are exact then.
+static bool rounds_at_once(const struct kg_cuda_contract_plan *plan, int *zero)
+{
+    const struct kg_scaled_operand *scaled = kg_cuda_scaled_operand(plan);
+    bool is_signed_4 = dtype_of(plan) == KG_I4;
+    *zero = (int)scaled->least_zero + (is_signed_4 ? FLIP : 0);
+    return kg_cuda_scaled_is_packed(plan) && (is_signed_4 || dtype_of(plan) == KG_U4) &&
+           kg_cuda_scaled_dtype(plan) == KG_BF16 && kg_cuda_scaled_rounds(plan) &&
+           kg_cuda_scaled_has_half_scales(plan) && !scaled->offset &&
+           scaled->least_zero == scaled->greatest_zero && has_small_zeros(plan) &&
+           (*zero & (*zero - 1)) == 0;
+}
+
 double kg_cuda_scaled_conversion(const struct kg_cuda_contract_plan *plan)
 {
-    const double halves = 0.3, floats = 1; // more for two weights; not fitted
+    const double once = 1, halves = 0.3,
+                 floats = 1; // the latter two: more for two weights; not fitted
     const struct number *number = number_of(plan);
+    int zero;
+    if (rounds_at_once(plan, &zero))
+        return once;
     return (kg_cuda_scaled_dtype(plan) == KG_F16 ? number->f16 : number->bf16) +
            (!kg_cuda_scaled_rounds(plan)           ? 0
             : kg_cuda_scaled_has_half_scales(plan) ? halves
                                                    : floats);
+}
+
+void kg_cuda_scaled_panel_number(struct kg_text *text, const struct kg_cuda_contract_plan *plan)
+{
+    int zero;
+    if (rounds_at_once(plan, &zero))
+        kg_text_format(text, "kg_rounded_at_once<%s, %d>", number_of(plan)->flag, zero);
+    else
+        kg_cuda_scaled_number(text, plan);
 }
 
 void kg_cuda_scaled_number(struct kg_text *text, const struct kg_cuda_contract_plan *plan)

@@ -108,13 +108,26 @@ static int64_t stage_bytes(const struct kg_cuda_contract_plan *plan)
     return kg_ceil_div(bytes, KG_TALL_ROUND) * KG_TALL_ROUND;
 }
 
+// Whether each pair of consumers finishes half of a tile, not the first one all.
+static bool has_halves(const struct kg_cuda_contract_plan *plan)
+{
+    return kg_cuda_tall_pairs(plan) > 1 && plan->config.split_k <= 1;
+}
+
+// Sums of a tile that are exchanged, between blocks or pairs: in halves of whole instructions.
+static int64_t exchanged_bytes(const struct kg_cuda_contract_plan *plan)
+{
+    enum { SUM = 4 };
+    int64_t whole = KG_TALL_ROWS_OF_INSTRUCTION * (has_halves(plan) ? 2 : 1);
+    return kg_ceil_div(plan->config.tile_m, whole) * whole * plan->config.tile_n * SUM;
+}
+
 int64_t kg_cuda_tall_shared_bytes(const struct kg_cuda_contract_plan *plan)
 {
     enum { BARRIERS = 16, SUM = 4, ELEMENT = 2 };
-    int64_t elements = (int64_t)plan->config.tile_m * plan->config.tile_n;
-    int64_t exchange = (kg_cuda_tall_pairs(plan) - 1) * elements * SUM;
+    int64_t exchange = kg_cuda_tall_pairs(plan) > 1 ? exchanged_bytes(plan) : 0;
     if (plan->config.buffered)
-        exchange += elements * ELEMENT;
+        exchange += (int64_t)plan->config.tile_m * plan->config.tile_n * ELEMENT;
     if (kg_cuda_scaled_sums_rows(plan)) // sums of rows, of the runs of two stages
         exchange += KG_TALL_CONSUMERS * kg_cuda_tall_pairs(plan) * 2 * plan->config.tile_m *
                     runs_of_stage(plan) * SUM;
@@ -160,10 +173,10 @@ int64_t kg_cuda_tall_blocks(const struct kg_cuda_contract_plan *plan)
 
 int64_t kg_cuda_tall_partial_bytes(const struct kg_cuda_contract_plan *plan)
 {
-    enum { FLAG = 8, SUM = 4 };
+    enum { FLAG = 8 };
     int readers = plan->config.split_k > 1 ? plan->config.split_k : 1; // of a block's partial tile
-    int64_t of_block = (int64_t)plan->config.tile_m * plan->config.tile_n * SUM +
-                       KG_TALL_CONSUMERS * FLAG * readers;
+    int64_t of_block =
+        exchanged_bytes(plan) + KG_TALL_CONSUMERS * (has_halves(plan) ? 2 : 1) * FLAG * readers;
     int64_t bytes = kg_cuda_tall_is_divided(plan) ? plan->facts->units * of_block : 0;
     return kg_ceil_div(bytes, KG_TALL_ROUND) * KG_TALL_ROUND;
 }
@@ -299,7 +312,7 @@ static void emit(struct kg_code *code, const struct kg_cuda_contract_plan *plan)
     kg_code_line(code, "kg_start_next();");
     kg_code_begin(code);
     kg_text_add(text, "using block = kg_tall_block<");
-    kg_cuda_scaled_number(text, plan);
+    kg_cuda_scaled_panel_number(text, plan);
     kg_text_format(text, ", %d, %d, %d, %d, %lld, %d, %s, %d, %s, %s, %s, %s_instruction>;",
                    plan->config.tile_m, plan->config.tile_n, plan->config.stages,
                    kg_cuda_tall_pairs(plan), group, plan->config.split_k,

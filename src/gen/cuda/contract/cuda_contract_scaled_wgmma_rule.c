@@ -45,10 +45,11 @@ static const struct {
     double words, copying; // factors of memory and of work where words of weights are copied
     double clock;          // at which this was measured
     double cache, askew;   // bytes a second of the L2; factor of rows that are not aligned to it
+    double scarce;         // factor of a unit where there are no more stages than consumers hold
 } measured = {4.6e-6,  0.59,     0.150e-6, 0.154e-9, 0.206e-6, 6.6e-9, 0.058e-6, 0.94e-9,
               2.5e-9,  0.348e-6, 0.035e-6, 1.11,     0.52e-6,  27.9e9, 120e9,    63e9,
               1.49e-6, 2.56e-6,  85.8e9,   2.7e-6,   4.14e12,  0.05,   3e-6,     0.6,
-              1.3,     1.14,     1.98e9,   7.44e12,  1.25};
+              1.3,     1.14,     1.98e9,   7.44e12,  1.25,     1.25};
 
 enum { UNIT = 128 }; // K indices
 
@@ -83,6 +84,8 @@ static double unit_seconds(const struct kg_cuda_contract_plan *plan, const struc
         kg_cuda_scaled_rounds(plan) ? measured.rounded_run : measured.run + rows * of_row;
     seconds = measured.unit + rows * measured.feed +
               ((seconds > least ? seconds : least) + runs * of_run) * share;
+    if (plan->config.stages == kg_cuda_tall_least_stages(plan))
+        seconds *= measured.scarce;
     double load = load_seconds(plan, rows_map);
     double clock = plan->facts->clock > 0 ? plan->facts->clock : measured.clock;
     return (seconds > load ? seconds : load) * measured.clock / clock;
