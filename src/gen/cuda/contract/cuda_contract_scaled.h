@@ -11,6 +11,7 @@
 // The operand that is weights (0: A), and what it consists of.
 int kg_cuda_scaled_weights(const struct kg_cuda_contract_plan *plan);
 const struct kg_scaled_operand *kg_cuda_scaled_operand(const struct kg_cuda_contract_plan *plan);
+enum kg_dtype kg_cuda_scaled_weight_dtype(const struct kg_cuda_contract_plan *plan);
 // Of the other operand, and of the products.
 enum kg_dtype kg_cuda_scaled_dtype(const struct kg_cuda_contract_plan *plan);
 // Whether elements that are adjacent along K are adjacent in memory: the weights are lines, [N, K].
@@ -24,8 +25,8 @@ bool kg_cuda_scaled_sums_rows(const struct kg_cuda_contract_plan *plan);
 // Bits of an element of the weights, and how many a 32-bit word has.
 int kg_cuda_scaled_bits(const struct kg_cuda_contract_plan *plan);
 int kg_cuda_scaled_of_word(const struct kg_cuda_contract_plan *plan);
-// Instructions that make 16-bit numbers of them, as a multiple of those for 4-bit integers in f16.
-double kg_cuda_scaled_conversion(const struct kg_cuda_contract_plan *plan);
+// Whether all zero points are one integer, which weights can have.
+bool kg_cuda_scaled_has_one_zero(const struct kg_cuda_contract_plan *plan);
 // Of the output, where weights are its columns.
 int64_t kg_cuda_scaled_rows(const struct kg_cuda_contract_plan *plan);
 int64_t kg_cuda_scaled_columns(const struct kg_cuda_contract_plan *plan);
@@ -89,14 +90,20 @@ double kg_cuda_scaled_bytes(const struct kg_cuda_contract_plan *plan);
 void kg_cuda_scaled_batch_of_rows(const struct kg_cuda_contract_plan *plan,
                                   struct kg_cuda_contract_plan *of_rows);
 
+// ---- Numbers ----
+
+// The type that makes numbers of weights: kernels/cuda/scaled_number.cuh, scaled_bytes.cuh and
+// scaled_rounded.cuh.
+void kg_cuda_scaled_number(struct kg_text *text, const struct kg_cuda_contract_plan *plan);
+// The same for the forms that multiply panels as they lie, if weights are packed.
+void kg_cuda_scaled_panel_number(struct kg_text *text, const struct kg_cuda_contract_plan *plan);
+// Instructions of these, as a multiple of those for 4-bit integers in f16.
+double kg_cuda_scaled_conversion(const struct kg_cuda_contract_plan *plan);
+
 // ---- Code ----
 
 // Writes the struct ENTRY_weights, see kernels/cuda/contract_scaled.cuh.
 void kg_cuda_scaled_emit_weights(struct kg_code *code, const struct kg_cuda_contract_plan *plan);
-// The type that makes numbers of weights: kernels/cuda/scaled_number.cuh and scaled_bytes.cuh.
-void kg_cuda_scaled_number(struct kg_text *text, const struct kg_cuda_contract_plan *plan);
-// The same for the forms that multiply panels as they lie, if weights are packed.
-void kg_cuda_scaled_panel_number(struct kg_text *text, const struct kg_cuda_contract_plan *plan);
 // Of gathered weights, the struct ENTRY_boxes: the job, and where tensor maps have what an item
 // needs. See kernels/cuda/contract_scaled_wgmma_gathered.cuh.
 void kg_cuda_scaled_emit_boxes(struct kg_code *code, const struct kg_cuda_contract_plan *plan);

@@ -34,7 +34,7 @@ int64_t kg_cuda_scaled_columns(const struct kg_cuda_contract_plan *plan)
     return kg_cuda_scaled_weights(plan) ? plan->n : plan->m;
 }
 
-static enum kg_dtype dtype_of(const struct kg_cuda_contract_plan *plan)
+enum kg_dtype kg_cuda_scaled_weight_dtype(const struct kg_cuda_contract_plan *plan)
 {
     return kg_emit_tensor_dtype(kg_cuda_scaled_operand(plan)->element->tensor);
 }
@@ -54,7 +54,7 @@ bool kg_cuda_scaled_is_lines(const struct kg_cuda_contract_plan *plan)
 
 int kg_cuda_scaled_bits(const struct kg_cuda_contract_plan *plan)
 {
-    return kg_dtypes[dtype_of(plan)].bits;
+    return kg_dtypes[kg_cuda_scaled_weight_dtype(plan)].bits;
 }
 
 int kg_cuda_scaled_of_word(const struct kg_cuda_contract_plan *plan)
@@ -96,13 +96,13 @@ static bool is_signed(enum kg_dtype dtype)
 
 static bool is_float(const struct kg_cuda_contract_plan *plan)
 {
-    return kg_dtype_is_narrow_float(dtype_of(plan));
+    return kg_dtype_is_narrow_float(kg_cuda_scaled_weight_dtype(plan));
 }
 
 // What is as far from the least as from the greatest integer that weights can be, or next to it.
 static int middle_of(const struct kg_cuda_contract_plan *plan)
 {
-    return is_signed(dtype_of(plan)) ? 0 : 1 << (kg_cuda_scaled_bits(plan) - 1);
+    return is_signed(kg_cuda_scaled_weight_dtype(plan)) ? 0 : 1 << (kg_cuda_scaled_bits(plan) - 1);
 }
 
 // The read of an array, if the expression is one whose last subscript is the last axis of the
@@ -206,7 +206,7 @@ bool kg_cuda_scaled_takes(const struct kg_cuda_contract_plan *plan, struct kg_te
                     "4 or 8 bits, less an integer and times scales, or of 8-bit floats");
     if (!sm || sm->sm < 80 || sm->matrix[KG_MATRIX_16] == 0)
         return kg_cuda_contract_refuse(reason, "this form needs tensor cores of sm_80 or newer");
-    if (dtype_of(plan) == KG_F8E4M3 && sm->sm < 89)
+    if (kg_cuda_scaled_weight_dtype(plan) == KG_F8E4M3 && sm->sm < 89)
         return kg_cuda_contract_refuse(reason, "before sm_89, no instruction converts f8e4m3");
     return takes_weights(plan, reason);
 }
@@ -476,7 +476,7 @@ static void emit_array(struct kg_contract_writer *writer, const struct kg_access
 }
 
 // Whether all zero points are the same, and one that takes the place of weights whose scale is 0.
-static bool has_one_zero(const struct kg_cuda_contract_plan *plan)
+bool kg_cuda_scaled_has_one_zero(const struct kg_cuda_contract_plan *plan)
 {
     const struct kg_scaled_operand *scaled = kg_cuda_scaled_operand(plan);
     int64_t zero = scaled->least_zero;
@@ -502,13 +502,14 @@ void kg_cuda_scaled_emit_weights(struct kg_code *code, const struct kg_cuda_cont
                  "enum : bool { ADJACENT_SCALES = %d, ADJACENT_ZEROS = %d, NARROW_SCALES = %d, "
                  "ONE_ZERO = %d };",
                  scales != NULL, zeros != NULL,
-                 scales && kg_emit_tensor_dtype(scales->tensor) == KG_F16, has_one_zero(plan));
+                 scales && kg_emit_tensor_dtype(scales->tensor) == KG_F16,
+                 kg_cuda_scaled_has_one_zero(plan));
     kg_code_line(code, "enum : bool { HAS_OFFSET = %d, ADJACENT_OFFSETS = %d };",
                  kg_cuda_scaled_sums_rows(plan), offsets != NULL);
     kg_code_line(code, "enum : int { ZERO_BITS = %d };", zero_bits);
-    kg_code_line(code, "enum : uint32_t { ZERO_FLIP = %d, ZERO = %d };",
-                 flips ? 1 << (zero_bits - 1) : 0,
-                 has_one_zero(plan) ? (int)kg_cuda_scaled_operand(plan)->least_zero & 15 : 0);
+    kg_code_line(
+        code, "enum : uint32_t { ZERO_FLIP = %d, ZERO = %d };", flips ? 1 << (zero_bits - 1) : 0,
+        kg_cuda_scaled_has_one_zero(plan) ? (int)kg_cuda_scaled_operand(plan)->least_zero & 15 : 0);
     kg_code_line(code, "%s_given given;", plan->entry);
     emit_array(&writer, kg_cuda_scaled_operand(plan)->element, "data", "int64_t place");
     if (zeros)
@@ -529,89 +530,6 @@ void kg_cuda_scaled_emit_weights(struct kg_code *code, const struct kg_cuda_cont
     emit_offset(&writer);
     code->depth--;
     kg_code_line(code, "};\n");
-}
-
-enum { FLIP = 8 }; // what is added to signed integers of 4 bits
-
-static bool has_small_zeros(const struct kg_cuda_contract_plan *plan)
-{
-    enum { SMALL = 64 };
-    const struct kg_scaled_operand *scaled = kg_cuda_scaled_operand(plan);
-    int flip = is_signed(dtype_of(plan)) ? FLIP : 0;
-    return scaled->least_zero + flip >= 0 && scaled->greatest_zero + flip < SMALL;
-}
-
-// What makes 16-bit numbers of weights of a dtype.
-static const struct number {
-    enum kg_dtype dtype;
-    const char *name; // of a type for f16, with _f16 behind it, or bf16
-    const char *flag; // its first argument: signed, or a float with the exponent of f16
-    double f16, bf16; // instructions, as a multiple of those of 4-bit integers in f16
-} numbers[] = {
-    {KG_U4, "kg_scaled", "false", 1, 1.1},       {KG_I4, "kg_scaled", "true", 1, 1.1},
-    {KG_U8, "kg_bytes", "false", 1, 1.5},        {KG_I8, "kg_bytes", "true", 1.1, 1.5},
-    {KG_F8E4M3, "kg_floats", "false", 0.8, 1.7}, {KG_F8E5M2, "kg_floats", "true", 0.6, 1.6},
-};
-
-static const struct number *number_of(const struct kg_cuda_contract_plan *plan)
-{
-    const struct number *number = numbers;
-    while (number->dtype != dtype_of(plan))
-        number++;
-    return number;
-}
-
-// Whether weights in panels are scaled in the instruction that makes numbers of them: zero points
-// times a scale are exact then.
-static bool rounds_at_once(const struct kg_cuda_contract_plan *plan, int *zero)
-{
-    const struct kg_scaled_operand *scaled = kg_cuda_scaled_operand(plan);
-    bool is_signed_4 = dtype_of(plan) == KG_I4;
-    *zero = (int)scaled->least_zero + (is_signed_4 ? FLIP : 0);
-    return kg_cuda_scaled_is_packed(plan) && (is_signed_4 || dtype_of(plan) == KG_U4) &&
-           kg_cuda_scaled_dtype(plan) == KG_BF16 && kg_cuda_scaled_rounds(plan) &&
-           kg_cuda_scaled_has_half_scales(plan) && !scaled->offset &&
-           scaled->least_zero == scaled->greatest_zero && has_small_zeros(plan) &&
-           (*zero & (*zero - 1)) == 0;
-}
-
-double kg_cuda_scaled_conversion(const struct kg_cuda_contract_plan *plan)
-{
-    const double once = 1, halves = 0.3,
-                 floats = 1; // the latter two: more for two weights; not fitted
-    const struct number *number = number_of(plan);
-    int zero;
-    if (rounds_at_once(plan, &zero))
-        return once;
-    return (kg_cuda_scaled_dtype(plan) == KG_F16 ? number->f16 : number->bf16) +
-           (!kg_cuda_scaled_rounds(plan)           ? 0
-            : kg_cuda_scaled_has_half_scales(plan) ? halves
-                                                   : floats);
-}
-
-void kg_cuda_scaled_panel_number(struct kg_text *text, const struct kg_cuda_contract_plan *plan)
-{
-    int zero;
-    if (rounds_at_once(plan, &zero))
-        kg_text_format(text, "kg_rounded_at_once<%s, %d>", number_of(plan)->flag, zero);
-    else
-        kg_cuda_scaled_number(text, plan);
-}
-
-void kg_cuda_scaled_number(struct kg_text *text, const struct kg_cuda_contract_plan *plan)
-{
-    const struct number *number = number_of(plan);
-    bool has_bytes = kg_cuda_scaled_bits(plan) == 8, rounds = kg_cuda_scaled_rounds(plan);
-    kg_text_add(text, rounds ? "kg_rounded<" : "");
-    kg_text_format(text, "%s_%s<%s", number->name, kg_dtypes[kg_cuda_scaled_dtype(plan)].name,
-                   number->flag);
-    if (!is_float(plan))
-        kg_text_format(text, ", %s",
-                       (has_bytes ? has_one_zero(plan) : has_small_zeros(plan)) ? "true" : "false");
-    kg_text_add(text, ">");
-    if (rounds)
-        kg_text_format(text, ", %s, %s>", kg_cuda_scaled_has_half_scales(plan) ? "true" : "false",
-                       kg_cuda_scaled_operand(plan)->offset ? "true" : "false");
 }
 
 void kg_cuda_scaled_declare(struct kg_code *code, const struct kg_cuda_contract_plan *plan)
