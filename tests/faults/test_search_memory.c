@@ -7,8 +7,7 @@
 
 static void prepare(void)
 {
-    sample = make("op copy(x: f32[N]) -> (y: f32[N])\n{ y[n] = x[n] }\n", "N=100");
-    CHECK_STATUS(sample.status, KG_OK, &sample.error);
+    make_sample();
     device.facts.units = 1; // one compiler thread: the n-th allocation is always the same
 }
 

@@ -6,12 +6,6 @@
 
 #include <math.h>
 
-static void prepare(void)
-{
-    sample = make("op copy(x: f32[N]) -> (y: f32[N])\n{ y[n] = x[n] }\n", "N=100");
-    CHECK_STATUS(sample.status, KG_OK, &sample.error);
-}
-
 static enum ill some_are_killed(const int64_t *value)
 {
     if (value[2] != 1)
@@ -62,4 +56,4 @@ static void finish(void)
     unmake(&sample);
 }
 
-TEST_MAIN(prepare, in_a_worker, in_forks, finish)
+TEST_MAIN(make_sample, in_a_worker, in_forks, finish)

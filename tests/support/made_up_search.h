@@ -16,6 +16,7 @@
 #include "test.h"
 #include "tune/search.h"
 
+#include <math.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
@@ -493,6 +494,22 @@ static void note_progress(void *user, int done, int total, const char *what)
 static struct made sample;
 static struct kg_device device = {.backend = &backend, .facts = {.units = 2}};
 static struct kg_error error;
+
+static inline void make_sample(void)
+{
+    sample = make("op copy(x: f32[N]) -> (y: f32[N])\n{ y[n] = x[n] }\n", "N=100");
+    CHECK_STATUS(sample.status, KG_OK, &sample.error);
+}
+
+static inline double seconds_found(const struct kg_found *found)
+{
+    return seconds_of(found->choice.configs[0].value);
+}
+
+static inline bool is_near(double a, double b)
+{
+    return fabs(a - b) <= 1e-6 * fabs(b);
+}
 
 static struct kg_search new_search(enum kg_rigor rigor)
 {

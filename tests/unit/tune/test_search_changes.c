@@ -21,12 +21,6 @@ static bool is_config(const struct kg_choice *choice, int64_t a, int64_t b, int6
     return value[0] == a && value[1] == b && value[2] == c;
 }
 
-static void prepare(void)
-{
-    sample = make("op copy(x: f32[N]) -> (y: f32[N])\n{ y[n] = x[n] }\n", "N=100");
-    CHECK_STATUS(sample.status, KG_OK, &sample.error);
-}
-
 // The best is a=8 b=4 c=2.
 static void only_its_parameters_change(void)
 {
@@ -119,5 +113,5 @@ static void forms_need_another_family(void)
     CHECK(prospect.candidates == 0);
 }
 
-TEST_MAIN(prepare, only_its_parameters_change, expectations_are_a_prospect, the_best_stays,
+TEST_MAIN(make_sample, only_its_parameters_change, expectations_are_a_prospect, the_best_stays,
           other_groupings_are_tuned, forms_need_another_family)

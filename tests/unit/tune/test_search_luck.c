@@ -3,19 +3,7 @@
 
 #include "support/made_up_search.h"
 
-#include <math.h>
 #include <unistd.h>
-
-static bool is_near(double a, double b)
-{
-    return fabs(a - b) <= 1e-6 * fabs(b);
-}
-
-static void prepare(void)
-{
-    sample = make("op copy(x: f32[N]) -> (y: f32[N])\n{ y[n] = x[n] }\n", "N=100");
-    CHECK_STATUS(sample.status, KG_OK, &sample.error);
-}
 
 // Searches in a world where the candidate that the gate judges as the `which`-th takes `factor`
 // times as long until it is timed again. The best one is found, and its time.
@@ -78,4 +66,4 @@ static void good_luck_at_the_end_of_time(void)
     CHECK(seen.count > 2 && seen.outcomes[seen.count - 1].final);
 }
 
-TEST_MAIN(prepare, good_luck, bad_luck, good_luck_at_the_end_of_time)
+TEST_MAIN(make_sample, good_luck, bad_luck, good_luck_at_the_end_of_time)
