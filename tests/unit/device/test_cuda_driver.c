@@ -1,61 +1,16 @@
 // The CUDA backend above a driver without a GPU: when it is initialised and by whom, whose context
 // is current, what a launch becomes, and what its errors are reported as.
 
-#include "device/cuda/cuda_device.h"
-#include "device/device.h"
-#include "support/fake_driver.h"
-#include "support/folder.h"
-#include "test.h"
+#include "support/fake_cuda.h"
 
-#include <stdlib.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-static char folder[] = "/tmp/kg-test-cuda-XXXXXX";
-static struct kg_error error;
-static struct fake_driver *fake;
-
-static struct kg_device *open_device(void)
-{
-    struct kg_device *device = NULL;
-    CHECK_STATUS(kg_device_open("cuda:0", folder, 0, &device, &error), KG_OK, &error);
-    return device;
-}
-
-// Runs a test in a process of its own, which starts with an untouched driver.
-static void apart(void (*test)(void))
-{
-    fflush(NULL);
-    pid_t child = fork();
-    if (child == 0) {
-        test_failures = 0;
-        test();
-        exit(test_failures != 0);
-    }
-    int status = -1;
-    CHECK(waitpid(child, &status, 0) == child && status == 0);
-}
-
-// PTX for the driver: the fake one takes any text.
-static struct kg_kernel *load(struct kg_device *device)
-{
-    struct kg_binary binary = {.bytes = (char[]){"ptx"}, .length = 3};
-    struct kg_kernel *kernel = NULL;
-    CHECK_STATUS(device->backend->load(device, &binary, "k", &kernel, &error), KG_OK, &error);
-    return kernel;
-}
-
-static void forget_log(void)
-{
-    memset(fake->log, 0, sizeof fake->log);
-    fake->log_length = 0;
-}
 
 static void without_a_driver(void)
 {
     struct kg_device *device;
+    CHECK(folder_make(folder));
     enum kg_status status = kg_device_open("cuda", folder, 0, &device, &error);
+    folder_remove(folder);
     if (status == KG_OK) { // this machine has one
         kg_device_close(device);
         return;
@@ -306,133 +261,6 @@ static void launching(void)
     kg_device_close(device);
 }
 
-static char place[1024] __attribute__((aligned(256)));
-static const struct kg_map good_map = {.element = 2,
-                                       .rank = 3,
-                                       .shape = {1000, 77, 3},
-                                       .stride = {2, 2048, 157696},
-                                       .box = {64, 128, 1},
-                                       .swizzle = 128};
-
-static enum kg_status encode(struct kg_device *device, const struct kg_map *map, size_t past,
-                             struct kg_encoded_map *encoded)
-{
-    bool changed;
-    enum kg_status status = device->backend->enter(device, &changed, &error);
-    if (status == KG_OK) {
-        status = device->backend->encode(device, map, place + past, encoded, &error);
-        device->backend->leave(device, changed);
-    }
-    return status;
-}
-
-static void maps(void)
-{
-    struct kg_device *device = open_device();
-    struct kg_encoded_map encoded;
-    forget_log();
-    CHECK_STATUS(encode(device, &good_map, 48, &encoded), KG_OK, &error);
-    CHECK_TEXT(fake->log, "map type 1 at +48 1000/64/1 77/128/1 3/1/1 stride 2048 stride 157696, "
-                          "0 3 3 0\n");
-    CHECK(encoded.words[0] == (uintptr_t)(place + 48) && encoded.words[1] == 0);
-    struct kg_map plain = {.element = 8, .rank = 1, .shape = {5}, .box = {256}};
-    forget_log();
-    CHECK_STATUS(encode(device, &plain, 0, &encoded), KG_OK, &error);
-    CHECK_TEXT(fake->log, "map type 4 at +0 5/256/1, 0 0 3 0\n");
-    // What the driver does not say more about.
-    fake->fail_in = "cuTensorMapEncodeTiled";
-    fake->result = 1;
-    CHECK_STATUS(encode(device, &plain, 16, &encoded), KG_ERROR_ARGUMENT, &error);
-    CHECK(strstr(error.text, "CUDA_ERROR_INVALID_VALUE") && encoded.words[0] == 0);
-    fake->fail_in = NULL;
-    CHECK_STATUS(encode(device, &plain, 16, &encoded), KG_OK, &error); // the refusal is not kept
-    CHECK(encoded.words[0] == (uintptr_t)(place + 16));
-    struct kg_cuda_driver *driver = &((struct kg_cuda_device *)device)->driver;
-    driver->encode_map = NULL;
-    CHECK_STATUS(encode(device, &plain, 0, &encoded), KG_ERROR_MISSING, &error);
-    CHECK(strstr(error.text, "(CUDA 13.0) has no cuTensorMapEncodeTiled"));
-    kg_device_close(device);
-}
-
-// The driver is not asked, so not even initialised.
-// Whatever a map depends on makes another one of it; the tensor's number and offset, which the
-// address holds, do not.
-static void maps_are_encoded_once(void)
-{
-    struct kg_device *device = open_device();
-    struct kg_encoded_map encoded;
-    struct kg_map other[6];
-    for (int i = 0; i < 6; i++)
-        other[i] = good_map;
-    other[0].shape[1]++;
-    other[1].stride[2] += 16;
-    other[2].box[1]--;
-    other[3].swizzle = 0;
-    other[4].rank = 2;
-    other[5].tensor = 7, other[5].offset = 64, other[5].stride[0] = 4;
-    fake->encodings = 0;
-    for (int i = 0; i < 3; i++)
-        CHECK_STATUS(encode(device, &good_map, 48, &encoded), KG_OK, &error);
-    CHECK(fake->encodings == 1 && encoded.words[0] == (uintptr_t)(place + 48));
-    CHECK_STATUS(encode(device, &good_map, 64, &encoded), KG_OK, &error);
-    CHECK(fake->encodings == 2 && encoded.words[0] == (uintptr_t)(place + 64));
-    for (int i = 0; i < 5; i++)
-        CHECK_STATUS(encode(device, &other[i], 48, &encoded), KG_OK, &error);
-    CHECK(fake->encodings == 7);
-    fake->encodings = 0;
-    CHECK_STATUS(encode(device, &other[4], 48, &encoded), KG_OK, &error);
-    CHECK_STATUS(encode(device, &other[5], 48, &encoded), KG_OK, &error);
-    CHECK(encoded.words[0] == (uintptr_t)(place + 48) && fake->encodings <= 1);
-    kg_device_close(device);
-}
-
-static void maps_that_break_rules(void)
-{
-    struct kg_device *device = open_device();
-    struct kg_encoded_map encoded;
-    struct kg_map map[15];
-    size_t past[15] = {0};
-    for (int i = 0; i < 15; i++)
-        map[i] = good_map;
-    map[0].rank = 0;
-    map[1].rank = 6;
-    map[2].element = 3;
-    map[3].swizzle = 16;
-    past[4] = 8;
-    map[5].shape[1] = 0;
-    map[6].shape[2] = ((int64_t)1 << 32) + 1;
-    map[7].stride[1] = 2056;
-    map[8].stride[2] = -16;
-    map[9].stride[2] = (int64_t)1 << 40;
-    map[10].box[1] = 257;
-    map[11].box[2] = 0;
-    map[12].box[0] = 63;
-    map[13].swizzle = 64;
-    map[14].box[0] = INT32_MAX;
-    static const char *const why[15] = {
-        "0 dimensions are not between 1 and 5",
-        "6 dimensions",
-        "an element has 1, 2, 4 or 8 bytes, and not 3",
-        "a swizzle has 0, 32, 64 or 128 bytes, and not 16",
-        "is no multiple of 16",
-        "0 elements of dimension 1 are not between 1",
-        "4294967297 elements of dimension 2",
-        "the stride of dimension 1, 2056 bytes, is no multiple of 16",
-        "the stride of dimension 2, -16 bytes, is not between 0",
-        "the stride of dimension 2, 1099511627776 bytes",
-        "a box of 257 elements along dimension 1 is not between 1 and 256",
-        "a box of 0 elements along dimension 2",
-        "the rows of a box, 126 bytes, are no multiple of 16",
-        "the rows of a box, 128 bytes, are longer than the swizzle, 64",
-        "a box of 2147483647 elements along dimension 0",
-    };
-    for (int i = 0; i < 15; i++) {
-        CHECK_STATUS(encode(device, &map[i], past[i], &encoded), KG_ERROR_ARGUMENT, &error);
-        CHECK(strstr(error.text, why[i]));
-    }
-    kg_device_close(device);
-}
-
 static void contexts_of_others_come_back(void)
 {
     struct kg_device *device = open_device();
@@ -505,156 +333,19 @@ static void compiling_leaves_the_driver_alone(void)
     kg_device_close(device);
 }
 
-struct to_record {
-    struct kg_kernel *kernel;
-    enum kg_status outcome;
-    int times, value;
-};
-
-static enum kg_status run_once(void *user, struct kg_error *own)
-{
-    const struct to_record *record = user;
-    struct kg_grid grid = {.blocks = {1, 1, 1}, .threads = {1, 1, 1}};
-    struct kg_launch launch = {.grids = &grid, .grid_count = 1};
-    enum kg_status status =
-        shared->backend->launch(record->kernel, &launch, own); // the NULL stream
-    return status ? status : record->outcome;
-}
-
-static void graphs(void)
-{
-    shared = open_device();
-    shared->backend->flush(shared);
-    struct to_record record = {.kernel = load(shared)};
-    struct kg_graph *graph;
-    forget_log();
-    CHECK_STATUS(shared->backend->record(shared, run_once, &record, &graph, &error), KG_OK, &error);
-    CHECK_TEXT(fake->log, "begin 9 2\nk_0 <<<1x1x1, 1x1x1, 0, 9>>>\nend 9\n");
-    CHECK(fake->graphs == 1); // what it was made of is not kept
-    forget_log();
-    CHECK_STATUS(shared->backend->replay(graph, NULL, &error), KG_OK, &error);
-    CHECK_STATUS(run_once(&record, &error), KG_OK, &error);
-    CHECK_TEXT(fake->log, "replay\nk_0 <<<1x1x1, 1x1x1, 0, 0>>>\n");
-    shared->backend->forget(graph);
-    record.outcome = KG_ERROR_WRONG;
-    CHECK_STATUS(shared->backend->record(shared, run_once, &record, &graph, &error), KG_ERROR_WRONG,
-                 &error);
-    CHECK(!graph && fake->graphs == 0);
-    shared->backend->forget(NULL);
-    shared->backend->unload(record.kernel);
-    kg_device_close(shared);
-}
-
-// Both functions, with an argument.
-static enum kg_status run_both(void *user, void *stream, struct kg_error *own)
-{
-    struct to_record *record = user;
-    void *arguments[] = {&record->value};
-    struct kg_grid grids[] = {{.blocks = {1, 2, 3}, .threads = {4, 5, 6}, .shared = 7},
-                              {.blocks = {8, 1, 1}, .threads = {32, 1, 1}}};
-    struct kg_launch launch = {
-        .grids = grids, .grid_count = 2, .arguments = arguments, .stream = stream};
-    enum kg_status status = KG_OK;
-    for (int i = 0; i < record->times && !status; i++)
-        status = shared->backend->launch(record->kernel, &launch, own);
-    return status;
-}
-
-static enum kg_status renew(struct kg_graph *graph, const struct kg_kernel *kernel,
-                            const struct kg_grid *first, int count)
-{
-    int value = 0;
-    void *arguments[] = {&value};
-    const struct kg_grid next = {.blocks = {8, 1, 1}, .threads = {32, 1, 1}};
-    const struct kg_grid grids[] = {*first, next, next};
-    struct kg_launch launch = {.grids = grids, .grid_count = count, .arguments = arguments};
-    return shared->backend->renew(graph, kernel, &launch, &error);
-}
-
-// Only what the graph launches, as it launches it.
-static void graphs_that_are_renewed(void)
-{
-    shared = open_device();
-    void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
-    int (*init)(unsigned flags);
-    *(void **)&init = dlsym(library, "cuInit");
-    CHECK(!shared->backend->may_replay(shared, NULL) && fake->inits == 0);
-    CHECK(init(0) == 0 && !shared->backend->may_replay(shared, NULL)); // it is somebody else's
-    shared->backend->flush(shared);
-    CHECK(shared->backend->may_replay(shared, NULL));
-    struct to_record record = {.kernel = load(shared), .times = 1};
-    struct kg_kernel *stranger = load(shared);
-    struct kg_graph *graph;
-    forget_log();
-    CHECK_STATUS(shared->backend->record_for(shared, NULL, run_both, &record, &graph, &error),
-                 KG_OK, &error);
-    CHECK_TEXT(fake->log, "begin 9 2\nk_0 <<<1x2x3, 4x5x6, 7, 9>>> 0\n"
-                          "k_1 <<<8x1x1, 32x1x1, 0, 9>>> 0\nend 9\n");
-    struct kg_grid grid = {.blocks = {1, 2, 3}, .threads = {4, 5, 6}, .shared = 7};
-    CHECK_STATUS(renew(graph, record.kernel, &grid, 2), KG_OK, &error);
-    CHECK_STATUS(renew(graph, stranger, &grid, 2), KG_ERROR_UNSUPPORTED, &error);
-    CHECK_STATUS(renew(graph, record.kernel, &grid, 3), KG_ERROR_UNSUPPORTED, &error);
-    CHECK(fake->renewals == 2 + 2);
-    int64_t *const blocks[] = {&grid.blocks[0], &grid.blocks[1], &grid.blocks[2]};
-    int *const others[] = {&grid.threads[0], &grid.threads[1], &grid.threads[2], &grid.shared};
-    for (int i = 0; i < 3; i++) {
-        int64_t before = *blocks[i];
-        const int64_t wrong[] = {before + 1, 0, -1, before + ((int64_t)1 << 32)};
-        for (int n = 0; n < 4; n++) {
-            *blocks[i] = wrong[n];
-            CHECK_STATUS(renew(graph, record.kernel, &grid, 1), KG_ERROR_UNSUPPORTED, &error);
-        }
-        *blocks[i] = before;
-    }
-    for (int i = 0; i < 4; i++) {
-        *others[i] += 1;
-        CHECK_STATUS(renew(graph, record.kernel, &grid, 1), KG_ERROR_UNSUPPORTED, &error);
-        *others[i] -= 1;
-    }
-    CHECK(fake->renewals == 2 + 2);
-    CHECK_STATUS(renew(graph, record.kernel, &grid, 1), KG_OK, &error);
-    shared->backend->forget(graph);
-    for (record.times = 0; record.times < 3; record.times += 2) { // nothing, and all of it twice
-        CHECK_STATUS(shared->backend->record_for(shared, NULL, run_both, &record, &graph, &error),
-                     KG_ERROR_UNSUPPORTED, &error);
-        CHECK(!graph && fake->graphs == 0);
-    }
-    record.times = 20; // more than is kept
-    CHECK_STATUS(shared->backend->record_for(shared, NULL, run_both, &record, &graph, &error),
-                 KG_ERROR_UNSUPPORTED, &error);
-    CHECK(!graph && fake->graphs == 0 && strstr(error.text, "a graph of 40 launches"));
-    shared->backend->unload(record.kernel);
-    shared->backend->unload(stranger);
-    kg_device_close(shared);
-}
-
 int main(void)
 {
-    CHECK(folder_make(folder));
     apart(without_a_driver);
-    fake = fake_driver_open();
-    CHECK(fake);
-    if (fake) {
-        void (*const tests[])(void) = {opening_initialises_nothing,
-                                       drivers_that_do_not_work,
-                                       forks,
-                                       asks_again_where_a_fork_ends,
-                                       memory_moves,
-                                       kernels_wait_for_the_driver,
-                                       loading,
-                                       launching,
-                                       maps,
-                                       maps_are_encoded_once,
-                                       maps_that_break_rules,
-                                       graphs,
-                                       graphs_that_are_renewed,
-                                       errors_have_names,
-                                       contexts_of_others_come_back,
-                                       compiling_leaves_the_driver_alone};
-        for (size_t i = 0; i < sizeof tests / sizeof tests[0]; i++)
-            apart(tests[i]);
-    }
-    folder_remove(folder);
-    printf("%d checks, %d failed\n", test_checks, test_failures);
-    return test_failures != 0;
+    void (*const tests[])(void) = {opening_initialises_nothing,
+                                   drivers_that_do_not_work,
+                                   forks,
+                                   asks_again_where_a_fork_ends,
+                                   memory_moves,
+                                   kernels_wait_for_the_driver,
+                                   loading,
+                                   launching,
+                                   errors_have_names,
+                                   contexts_of_others_come_back,
+                                   compiling_leaves_the_driver_alone};
+    return run_apart(tests, sizeof tests / sizeof tests[0]);
 }
