@@ -149,17 +149,24 @@ struct kg_packed_main {
     // their sums are the total.
     KG_METHOD void close_run(uint32_t stage, int at, int run)
     {
-        if constexpr (number::rounds) {
-            total = sums;
-            if constexpr (number::lowered != 1)
+        if constexpr (number::rounds)
+            take_sums();
+        else
+            add_scaled(stage, at, run);
+    }
+    KG_METHOD void take_sums()
+    {
+        total = sums;
+        if constexpr (number::lowered != 1) {
 #pragma unroll
-                for (int i = 0; i < TILE::strips * TILE::n_tiles * 4; i++) {
-                    const int strip = i / (TILE::n_tiles * 4);
-                    total.at[strip][i / 4 % TILE::n_tiles][i % 4] *=
-                        watches[strip].factor(i / 2 % 2);
-                }
-            return;
+            for (int i = 0; i < TILE::strips * TILE::n_tiles * 4; i++) {
+                const int strip = i / (TILE::n_tiles * 4);
+                total.at[strip][i / 4 % TILE::n_tiles][i % 4] *= watches[strip].factor(i / 2 % 2);
+            }
         }
+    }
+    KG_METHOD void add_scaled(uint32_t stage, int at, int run)
+    {
 #pragma unroll
         for (int strip = 0; strip < TILE::strips; strip++) {
             const kg_packed_two<float> scales = source.scales_of(stage, at, run, strip);

@@ -223,13 +223,14 @@ struct kg_packed_source {
             return;
         kg_tiles_expect(to.full, bytes + (copies_scales ? TILE::runs * columns * 2 : 0));
         kg_tiles_copy_line(to.stage, own, bytes, to.full, policy);
-        if constexpr (copies_scales)
+        if constexpr (copies_scales) {
 #pragma unroll
             for (int run = 0; run < TILE::runs; run++)
                 kg_tiles_copy_line(to.stage + TILE::scales_at +
                                        run * TILE::strips * TILE::of_scales,
                                    scales + (uint32_t)run_at(k, run) / TILE::group * scale_pitch,
                                    columns * 2, to.full, policy);
+        }
     }
 
     KG_METHOD void load_rows(uint32_t to) const

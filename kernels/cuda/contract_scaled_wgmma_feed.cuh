@@ -365,15 +365,16 @@ KG_INLINE void kg_tall_load_weights(const kg_tall_maps &maps, uint32_t to, uint3
 {
     const int column = boxes.column, item = boxes.of_weights;
     to += Block::row_bytes;
-    if constexpr (Block::lines)
+    if constexpr (Block::lines) {
         kg_tall_copy_box(to, maps.weights, full, k * Block::bits / 16, column / 4, 0, item);
-    else if constexpr (Block::panels)
+    } else if constexpr (Block::panels) {
         kg_tall_copy_box(to, maps.weights, full, 0, column / 16, k / 64, item);
-    else
+    } else {
 #pragma unroll
         for (int box = 0; box < Block::boxes; box++)
             kg_tiles_copy<false>(to + box * Block::box_bytes, maps.weights, full,
                                  column * Block::bits / 16 + box * 64, k, item, 0);
+    }
 }
 
 template <class Block, class WEIGHTS, class JOB>

@@ -303,10 +303,11 @@ struct kg_tall_loop {
     // The words of a batch of the stage at `address`; those of panels all at once.
     KG_METHOD void load(int turn, uint32_t address, int number)
     {
-        if constexpr (!Block::panels)
+        if constexpr (!Block::panels) {
 #pragma unroll
             for (int i = 0; i < batch; i++)
                 places.load(words[turn][i], address, number * batch + i);
+        }
     }
     KG_METHOD void load_stage(uint32_t address)
     {
@@ -465,14 +466,13 @@ KG_INLINE void kg_tall_consume(kg_tall_sums<Block> &sums, kg_tall_lane<Block, WE
         factors[i] = lane.factor(i);
     if constexpr (!Block::rounds || Block::number::lowered != 1)
         sums.scale_all(factors);
-    if constexpr (Block::rounds)
-        return;
+    if constexpr (!Block::rounds && Block::number::lowered != 1) {
 #pragma unroll
-    for (int i = 0; i < Block::of_lane; i++)
-        factors[i] = Block::number::lowered;
-    if constexpr (Block::number::lowered != 1)
+        for (int i = 0; i < Block::of_lane; i++)
+            factors[i] = Block::number::lowered;
         sums.scale_all(factors);
-    if constexpr (WEIGHTS::HAS_OFFSET) {
+    }
+    if constexpr (!Block::rounds && WEIGHTS::HAS_OFFSET) {
 #pragma unroll
         for (int i = 0; i < Block::of_lane; i++)
             factors[i] = 1;

@@ -100,11 +100,13 @@ struct kg_tall_lines {
 #pragma unroll
         for (int i = 0; i < count; i++)
             asm volatile("" : "+r"(words[i]));
-        if constexpr (number::has_specials)
-            if (lane.leaves_out)
+        if constexpr (number::has_specials) {
+            if (lane.leaves_out) {
 #pragma unroll
                 for (int i = 0; i < count; i++)
                     words[i] = number::leave_out_of(words[i], lane.masks[i / 2]);
+            }
+        }
 #pragma unroll
         for (int i = 0; i < 4; i++) {
             const uint32_t mask = Block::scales_sums ? lane.masks[i] : number::line_mask;

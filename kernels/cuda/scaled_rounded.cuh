@@ -184,7 +184,7 @@ struct kg_rounded_at_once : kg_scaled_quads {
     struct bias {
         kg_half scale, offset;
     };
-    static constexpr uint32_t log2_of(int power)
+    KG_METHOD static constexpr uint32_t log2_of(int power)
     {
         return power > 1 ? 1 + log2_of(power / 2) : 0;
     }
