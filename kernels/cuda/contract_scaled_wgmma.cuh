@@ -1,8 +1,8 @@
 // A product with an operand of quantised weights, on the tensor cores of sm_90a. A producer loads
 // both operands into a ring of stages in shared memory: rows (tokens) as they are, weights as
-// packed integers, with their scales and zero points. Two warp groups, the consumers, read weights
-// from there, make exact 16-bit numbers of them in registers and multiply these by wgmma, as its
-// left operand. Weights are 256 or 128 columns of a tile, so that few rows cost little.
+// packed integers, with their scales and zero points. Warp groups, the consumers, read weights from
+// there, make exact 16-bit numbers of them in registers and multiply these by wgmma, as its left
+// operand. Weights are 256, 128 or 64 columns of a tile, so that few rows cost little.
 //
 // Sums are kept in units of the scale of their column. Where a run of K steps begins that has other
 // scales, they are multiplied by the old scale over the new one: two more roundings in f32 for each
@@ -18,9 +18,9 @@
 // one instruction in a K step, with two columns of a lane: their rows may be twice as many, so that
 // weights are converted for more products. (The weights are the struct of contract_scaled.cuh.)
 //
-// With few rows a block has two pairs of consumers, so that one converts while the other one waits.
-// They take units of K steps by turns, and in the end each has the sums of both in half of the
-// rows.
+// A team of consumers has all columns of a tile: two warp groups or, of 64 columns, one. With few
+// rows a block has two teams, so that one converts while the other one waits. They take units of K
+// steps by turns, and in the end each has the sums of both in half of the rows.
 //
 // K steps are divided evenly among the blocks by stream-K: those of a tile store partial tiles, and
 // the last of them adds up. Or a tile is cut into slices of K for blocks side by side: each of them
@@ -67,7 +67,7 @@ KG_INLINE void kg_tall_consumer(const JOB &job, const WEIGHTS &weights,
                                 const kg_tensor_map *out, char *scratch)
 {
     const int number = kg_warp_number() / 4 - 1;
-    const int pair = number / Block::consumers, consumer = number % Block::consumers;
+    const int team = number / Block::consumers, consumer = number % Block::consumers;
     const int thread = threadIdx.x % 128;
     const int place =
         Block::panels ? thread / 32 * 16 * Block::m_tiles + thread % 32 / 4 * 2 : thread / 4 * 4;
@@ -78,13 +78,13 @@ KG_INLINE void kg_tall_consumer(const JOB &job, const WEIGHTS &weights,
         kg_tall_piece piece = work.piece;
         kg_tall_lane<Block, WEIGHTS> lane(weights, piece.task, column, job.columns());
         kg_tall_sums<Block> total;
-        kg_tall_consume<Block>(total, lane, rows, at, shared, piece, pair);
+        kg_tall_consume<Block>(total, lane, rows, at, shared, piece, team);
         at.skip((piece.until - piece.first) * (Block::unit / Block::depth));
-        if constexpr (Block::pairs > 1) {
+        if constexpr (Block::teams > 1) {
             typedef kg_tall_share<Block> share;
             kg_tall_sums<share> mine;
-            kg_tall_add_pairs<Block>(mine, total, shared.exchange, pair, consumer);
-            piece.task.row += pair * (Block::rows - share::rows);
+            kg_tall_add_teams<Block>(mine, total, shared.exchange, team, consumer);
+            piece.task.row += team * (Block::rows - share::rows);
             if (number < share::consumers)
                 kg_tall_conclude<share>(job, work, mine, piece, lane.column, place, number, shared,
                                         out, scratch);
@@ -114,6 +114,7 @@ KG_INLINE void kg_contract_scaled_wgmma(const JOB &job, const WEIGHTS &weights,
 {
     extern __shared__ char kg_tall_ring[];
     const kg_tall_shared shared = kg_tall_shared_of<Block>(kg_tall_ring);
+    constexpr bool is_crowded = Block::teams * Block::consumers > 2; // registers are scarce
     const int warp = kg_warp_number();
     const bool copies_words = !Block::panels && !kg_map_is_there(*maps.weights);
     const bool copies_zeros = Block::stages_zeros && !copies_words && !kg_map_is_there(*maps.zeros);
@@ -130,7 +131,7 @@ KG_INLINE void kg_contract_scaled_wgmma(const JOB &job, const WEIGHTS &weights,
     work.settle();
     if (warp < 4) {
         // Before threads meet: the first load waits for that.
-        asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(Block::pairs > 1 ? 32 : 40));
+        asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(is_crowded ? 32 : 40));
         __syncthreads();
         kg_wait_before();
         if (copies_words)
@@ -142,7 +143,7 @@ KG_INLINE void kg_contract_scaled_wgmma(const JOB &job, const WEIGHTS &weights,
     } else {
         __syncthreads();
         kg_wait_before();
-        asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(Block::pairs > 1 ? 112 : 232));
+        asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(is_crowded ? 112 : 232));
         kg_tall_consumer<Block>(job, weights, shared, work, maps.out, scratch);
     }
 }

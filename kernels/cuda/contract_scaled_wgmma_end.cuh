@@ -1,4 +1,4 @@
-// What becomes of the sums of a block of contract_scaled_wgmma.cuh: partial tiles, those of pairs
+// What becomes of the sums of a block of contract_scaled_wgmma.cuh: partial tiles, those of teams
 // of consumers, and the epilogues of whole tiles and of slices.
 
 // ---- Partial tiles ----
@@ -54,29 +54,29 @@ KG_INLINE void kg_tall_add_partials(kg_tall_sums<Block> &sums, char *scratch, in
     }
 }
 
-// The sums of both pairs in the rows that this one finishes.
+// The sums of both teams in the rows that this one finishes.
 template <class Block>
-KG_INLINE void kg_tall_add_pairs(kg_tall_sums<kg_tall_share<Block>> &mine,
-                                 const kg_tall_sums<Block> &sums, float4 *exchange, int pair,
+KG_INLINE void kg_tall_add_teams(kg_tall_sums<kg_tall_share<Block>> &mine,
+                                 const kg_tall_sums<Block> &sums, float4 *exchange, int team,
                                  int consumer)
 {
     typedef kg_tall_share<Block> share;
     constexpr int fours = share::m_tiles * share::sums / 4, later = Block::sums - share::sums;
-    constexpr int of_pair = Block::halves ? Block::consumers * fours * 128 : 0;
+    constexpr int of_team = Block::halves ? Block::consumers * fours * 128 : 0;
     exchange += consumer * (fours * 128) + threadIdx.x % 128;
-    kg_tall_sums<share> others; // what the other pair finishes
+    kg_tall_sums<share> others; // what the other team finishes
 #pragma unroll
     for (int i = 0; i < share::m_tiles * share::sums; i++) {
         const float *of_tile = &sums.at[i / share::sums][i % share::sums];
         const float first = of_tile[0], last = of_tile[later];
-        mine.at[i / share::sums][i % share::sums] = pair == 0 ? first : last;
-        others.at[i / share::sums][i % share::sums] = pair == 0 ? last : first;
+        mine.at[i / share::sums][i % share::sums] = team == 0 ? first : last;
+        others.at[i / share::sums][i % share::sums] = team == 0 ? last : first;
     }
-    if (Block::halves || pair == 1)
-        others.store_shared(exchange + pair * of_pair);
+    if (Block::halves || team == 1)
+        others.store_shared(exchange + team * of_team);
     kg_tiles_meet<256>(consumer + 10);
-    if (Block::halves || pair == 0)
-        mine.add_shared(exchange + (1 - pair) * of_pair);
+    if (Block::halves || team == 0)
+        mine.add_shared(exchange + (1 - team) * of_team);
     kg_tiles_meet<256>(consumer + 10);
 }
 
@@ -438,7 +438,7 @@ KG_INLINE void kg_tall_finish_parts(const JOB &job, const kg_tile_task &task, in
 
 // Stores the sums of a slice of a tile that other blocks finish, and finishes a part of the tile
 // once all of them are there; `first`: the block of the first slice. What the block finishes itself
-// stays in shared memory: where the second pair's sums were, or in the ring, into which nothing is
+// stays in shared memory: where the second team's sums were, or in the ring, into which nothing is
 // loaded any more.
 // A block tells each that reads its sums by a flag of its own, which that one clears. The blocks of
 // a tile are neighbours, and no more than there are SMs: started one after the other, they wait for
@@ -452,17 +452,17 @@ KG_INLINE void kg_tall_finish_slice(const JOB &job, const kg_tall_sums<Block> &s
     typedef kg_tall_part<Block> part;
     constexpr int most = (part::all + 1) / 2 * part::tiles * 128; // of a consumer
     constexpr int of_consumer =
-        Block::pairs > 1 ? Block::partial_bytes / 16 / Block::consumers : most;
+        Block::teams > 1 ? Block::partial_bytes / 16 / Block::consumers : most;
     static_assert(Block::consumers * most * 16 <= Block::stages * Block::stage_bytes,
                   "the ring has room for half of a tile");
-    float4 *place = Block::pairs > 1 ? shared.exchange : (float4 *)shared.ring;
+    float4 *place = Block::teams > 1 ? shared.exchange : (float4 *)shared.ring;
     const int thread = threadIdx.x % 128;
     const int mine = (int)blockIdx.x - first;
     const int readers = slices < part::all ? slices : part::all;
     float4 *kept = place + consumer * of_consumer + thread;
     uint64_t *flags = kg_tall_flag<Block>(scratch, 0, 0) + consumer * Block::slices;
     constexpr int of_block = Block::consumers * Block::slices;
-    if constexpr (Block::pairs == 1)
+    if constexpr (Block::teams == 1)
         kg_tiles_meet<Block::consumers * 128>(1); // both have read the ring
     sums.store_others(kg_tall_partial<Block>(scratch, blockIdx.x, consumer) + thread, kept, mine,
                       slices);

@@ -5,12 +5,12 @@
 
 // ---- The shape of a block ----
 
-// PAIRS of consumers take units of work by turns. SLICES: blocks that share a tile along K, at
+// TEAMS of consumers take units of work by turns. SLICES: blocks that share a tile along K, at
 // most; 0: as many as stream-K makes. STAGED: scales come through the ring, and zero points of
 // ZERO_BITS, if there are any: 4 or 8 or, for none, 0. And offsets, if STAGES_OFFSETS. BUFFERED:
 // tiles are stored from shared memory. LAYOUT: that of weights.
 enum kg_tall_layout { KG_TALL_WORDS, KG_TALL_LINES, KG_TALL_PANELS }; // along N; along K; packed
-template <class NUMBER, int ROWS, int COLUMNS, int STAGES, int PAIRS, int GROUP, int SLICES,
+template <class NUMBER, int ROWS, int COLUMNS, int STAGES, int TEAMS, int GROUP, int SLICES,
           bool STAGED, int ZERO_BITS, bool STAGES_OFFSETS, bool BUFFERED, kg_tall_layout LAYOUT,
           class INSTRUCTION>
 struct kg_tall_block {
@@ -19,10 +19,10 @@ struct kg_tall_block {
     static constexpr int group = GROUP, slices = SLICES;
     static constexpr bool stream_k = SLICES == 0, staged = STAGED, stages_zeros = ZERO_BITS > 0;
     static constexpr bool stages_offsets = STAGES_OFFSETS, buffered = BUFFERED;
-    static constexpr int pairs = PAIRS, consumers = 2; // of a pair
-    static constexpr int m_tiles = COLUMNS / 128;      // instructions of a consumer in a K step
-    static constexpr int of_lane = 2 * m_tiles;        // columns of a lane
-    static constexpr int sums = ROWS / 2;              // accumulators of a thread in one of these
+    static constexpr int teams = TEAMS, consumers = COLUMNS < 128 ? 1 : 2; // of a team
+    static constexpr int m_tiles = COLUMNS / 64 / consumers; // instructions of each in a K step
+    static constexpr int of_lane = 2 * m_tiles;              // columns of a lane
+    static constexpr int sums = ROWS / 2; // accumulators of a thread in one of these
     // K indices have other scales than others; sums are scaled, not weights before.
     static constexpr bool has_runs = GROUP > 0, rounds = NUMBER::rounds;
     static constexpr bool scales_sums = has_runs && !rounds;
@@ -39,7 +39,7 @@ struct kg_tall_block {
     // may belong to two runs if weights are scaled and their scales need not be looked ahead to.
     static constexpr bool lines = LAYOUT == KG_TALL_LINES, panels = LAYOUT == KG_TALL_PANELS;
     static constexpr int least_run = !rounds ? 64 : STAGED ? 16 : 32;
-    static constexpr int batch = run >= least_run && !(lines && PAIRS > 1) ? 2 : 1;
+    static constexpr int batch = run >= least_run && !(lines && TEAMS > 1) ? 2 : 1;
     static constexpr int batch_runs = batch * 16 > run ? batch * 16 / run : 1; // runs of a batch
     static constexpr int of_stage = run < depth ? run : depth; // K indices of one group
     static constexpr int groups =
@@ -59,33 +59,35 @@ struct kg_tall_block {
     static constexpr int offsets_at = (zeros_at + zero_bytes + 127) / 128 * 128;
     static constexpr int stage_bytes = (offsets_at + offset_bytes + 1023) / 1024 * 1024;
     static constexpr int partial_bytes = ROWS * columns * 4;
-    // Of two pairs each finishes half of the rows: the same eight, too, if there is an odd number
-    // of these. Of slices, whose blocks finish a part each, the first pair does.
+    // Of two teams each finishes half of the rows: the same eight, too, if there is an odd number
+    // of these. Of slices, whose blocks finish a part each, the first team does.
     static constexpr bool halves = SLICES <= 1;
-    static constexpr int finished_rows = PAIRS > 1 && halves ? (ROWS + 8) / 16 * 8 : ROWS;
+    static constexpr int finished_rows = TEAMS > 1 && halves ? (ROWS + 8) / 16 * 8 : ROWS;
     static constexpr int exchange_bytes =
-        (PAIRS - 1) * (halves ? 2 : 1) * finished_rows * columns * 4;
+        (TEAMS - 1) * (halves ? 2 : 1) * finished_rows * columns * 4;
     static constexpr int buffer_bytes = BUFFERED ? ROWS * columns * 2 : 0;
     // Sums of rows in the runs of a stage; there is room for two times as many for each consumer.
     static constexpr int row_sums = ROWS * (has_runs && run < depth ? depth / run : 1);
-    static_assert(PAIRS <= 2, "the second pair gives its sums to the first");
-    static_assert(PAIRS == 1 || !BUFFERED, "barriers are for one pair");
+    static_assert(TEAMS <= 2, "the second team gives its sums to the first");
+    static_assert(TEAMS == 1 || !BUFFERED, "barriers are for one team");
     static_assert(SLICES <= 1 || !BUFFERED, "slices are finished from registers");
-    // A pair waits for a stage while it holds the last two of its own, at most four before.
-    static_assert(STAGES >= (PAIRS == 1 ? 3 : 5), "consumers would wait for each other");
+    // A team waits for a stage while it holds the last two of its own, at most four before. A stage
+    // is the same team's in every turn: of two teams, each sees the barriers of its own only.
+    static_assert(STAGES >= (TEAMS == 1 ? 3 : 5), "consumers would wait for each other");
+    static_assert(TEAMS == 1 || STAGES % (TEAMS * unit / depth) == 0, "whole units of all teams");
     static_assert(ROWS % 8 == 0 && GROUP % 16 == 0, "whole instructions");
-    static_assert(COLUMNS == 256 || (COLUMNS == 128 && panels), "two panels of a warp, or one");
+    static_assert(COLUMNS == 256 || panels, "lanes have four columns of words, or of lines");
 };
 
-// What a pair finishes of a tile, if there are two: its first rows, its last ones, or all.
+// What a team finishes of a tile, if there are two: its first rows, its last ones, or all.
 template <class BLOCK>
 struct kg_tall_share : BLOCK {
     static constexpr int rows = BLOCK::finished_rows, sums = rows / 2;
-    static constexpr int consumers = (BLOCK::halves ? BLOCK::pairs : 1) * BLOCK::consumers;
+    static constexpr int consumers = (BLOCK::halves ? BLOCK::teams : 1) * BLOCK::consumers;
     static constexpr int partial_bytes = BLOCK::exchange_bytes;
 };
 
-// `exchange` is for sums that pairs of consumers give each other, `buffer` for tiles to be stored,
+// `exchange` is for sums that teams of consumers give each other, `buffer` for tiles to be stored,
 // `row_sums` is there if weights have offsets.
 struct kg_tall_shared {
     char *ring, *buffer;
@@ -197,7 +199,7 @@ struct kg_tall_work {
         stream_k = {tiles, 0, 0};
         is_wave = tiles <= (int)gridDim.x;
         if constexpr (Block::stream_k) {
-            stream_k = Block::pairs > 1 ? kg_stream_k_make_rest(tiles, units, gridDim.x)
+            stream_k = Block::teams > 1 ? kg_stream_k_make_rest(tiles, units, gridDim.x)
                                         : kg_stream_k_make(tiles, units, gridDim.x);
             range = kg_stream_k_range_make(&stream_k, units, blockIdx.x);
         }

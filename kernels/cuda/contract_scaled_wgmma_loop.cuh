@@ -147,7 +147,7 @@ struct kg_tall_row_sums<Block, true> {
     float at[mine];
     float *places;               // of those of the runs of a stage, or of a run; twice, by turns
     const float *latest;         // those of the run that ended
-    int number, turn = 0, first; // `number`: of the consumer, of all pairs
+    int number, turn = 0, first; // `number`: of the consumer, of all teams
     uint32_t chunk;
 
     KG_METHOD kg_tall_row_sums(const kg_tall_shared &shared, int number_)
@@ -218,8 +218,8 @@ struct kg_tall_loop {
     // Batches of a run, or runs of a batch.
     static constexpr int batch_runs = Block::batch_runs;
     static constexpr int run = batch_runs > 1 ? 1 : Block::run / 16 / batch;
-    // Stages of a unit, and of the units that other pairs take before this one's next.
-    static constexpr int own = Block::unit / Block::depth, others = own * (Block::pairs - 1);
+    // Stages of a unit, and of the units that other teams take before this one's next.
+    static constexpr int own = Block::unit / Block::depth, others = own * (Block::teams - 1);
     // The batch of a unit that a loop begins with.
     static constexpr int middle = Block::scales_sums ? run / 2 : 0;
     const kg_tall_shared &shared;
@@ -245,11 +245,11 @@ struct kg_tall_loop {
     KG_METHOD kg_tall_loop(const kg_tall_shared &shared_, kg_tall_place<Block> &at_,
                            kg_tall_lane<Block, WEIGHTS> &lane_,
                            kg_tall_row_sums<Block, WEIGHTS::HAS_OFFSET> &rows_,
-                           const kg_tall_piece &piece, int pair)
+                           const kg_tall_piece &piece, int team)
         : shared(shared_), at(at_), lane(lane_), rows(rows_), places(lane_.place),
           k(piece.first * Block::unit), to_come((piece.until - piece.first) * own)
     {
-        if (others > 0 && pair > 0)
+        if (others > 0 && team > 0)
             pass<others>();
         find_ahead();
         await_ahead();
@@ -263,7 +263,7 @@ struct kg_tall_loop {
         convert(0, 0);
     }
     // Takes the scales of the run of K index `at_k`, or of the runs of a batch, and looks ahead to
-    // the pair's next run. `place`: the run's first K index in its stage.
+    // the team's next run. `place`: the run's first K index in its stage.
     KG_METHOD void take(uint32_t address, int at_k, int place, bool is_there = true)
     {
         const int next = at_k + Block::run;
@@ -273,10 +273,9 @@ struct kg_tall_loop {
                       more);
         lane.look_ahead(next % Block::unit == 0 ? next + others * Block::depth : next);
     }
-    // Goes on by COUNT stages: its own next one, or those of the other pair, which need not be
-    // waited for. (A barrier tells the parity of its turn only. But the pair passes fewer stages
-    // than the ring has, so that the turn before the awaited one is over, and cannot be taken for
-    // it.)
+    // Goes on by COUNT stages: its own next one, or those of the other team, which need not be
+    // waited for. (A barrier tells the parity of a turn only. But a stage is the same team's in
+    // every turn, so that it has seen the turn before, and cannot take it for the awaited one.)
     template <int COUNT>
     KG_METHOD void pass()
     {
@@ -442,20 +441,20 @@ struct kg_tall_loop {
     }
 };
 
-// The sums of a pair's units of a piece, whose stages begin at `at`.
+// The sums of a team's units of a piece, whose stages begin at `at`.
 template <class Block, class WEIGHTS>
 KG_INLINE void kg_tall_consume(kg_tall_sums<Block> &sums, kg_tall_lane<Block, WEIGHTS> &lane,
                                kg_tall_row_sums<Block, WEIGHTS::HAS_OFFSET> &rows,
                                kg_tall_place<Block> at, const kg_tall_shared &shared,
-                               const kg_tall_piece &piece, int pair)
+                               const kg_tall_piece &piece, int team)
 {
-    const int units = piece.until - piece.first - pair;
+    const int units = piece.until - piece.first - team;
     sums.clear();
     if (units <= 0)
         return;
-    kg_tall_loop<Block, WEIGHTS> loop(shared, at, lane, rows, piece, pair);
+    kg_tall_loop<Block, WEIGHTS> loop(shared, at, lane, rows, piece, team);
     sums.settle_all();
-    loop.multiply_units(sums, (units + Block::pairs - 1) / Block::pairs);
+    loop.multiply_units(sums, (units + Block::teams - 1) / Block::teams);
     rows.finish(Block::depth / Block::run - 1);
     kg_wgmma_wait<0>();
     sums.settle_all();

@@ -33,6 +33,7 @@
     " buffered=0"
 #define W4_BUFFERED(rows, columns, stages, split_k)                                                \
     "tile_m=" rows " tile_n=" columns " stages=" stages " split_k=" split_k " swap=0 buffered=1"
+#define W4_NARROW(rows, stages, split_k, swap) W4_TALL_OF(rows, "64", stages, split_k, swap)
 #define W4_TALL(rows, stages, split_k, swap) W4_TALL_OF(rows, "256", stages, split_k, swap)
 // A float offset behind the scale or, times it, in front.
 #define W4_OFFSET(run)                                                                             \

@@ -126,7 +126,7 @@ static void what_is_refused(void)
     check_reason_on("sm_90a", definitions, "turned", LARGE, TALL_TILE,
                     "rows are not adjacent along the sum");
     check_reason_on("sm_90a", definitions, "runs", LARGE, "tile_m=64 tile_n=128 stages=8",
-                    "half of the columns need weights in panels");
+                    "tiles of fewer columns need weights in panels");
     check_reason_on("sm_90a", definitions, "panels", "M=512 N=4096 K=4096 T=f16",
                     "tile_m=224 tile_n=128 stages=5",
                     "a thread would need more registers than it has");
@@ -148,10 +148,18 @@ static void what_is_refused(void)
     check_reason_on("sm_90a", definitions, "runs", LARGE, TALL_TILE " split_k=4 buffered=1",
                     "slices of K are finished from registers");
     check_reason_on("sm_90a", definitions, "runs", LARGE,
-                    "tile_m=32 tile_n=256 stages=6 buffered=1",
-                    "two pairs of consumers leave no room for a tile");
+                    "tile_m=32 tile_n=256 stages=8 buffered=1",
+                    "two teams of consumers leave no room for a tile");
     check_reason_on("sm_90a", definitions, "column", "M=64 N=4100 K=4096 T=f16",
                     TALL_TILE " buffered=1", "TMA cannot store the output");
+    // With one scale for a column, units are stages, and with runs of 128 two stages.
+    check_reason_on("sm_90a", definitions, "runs", LARGE, "tile_m=32 tile_n=256 stages=10",
+                    "a stage would be another team's in its next turn");
+    check_reason_on("sm_90a", definitions, "runs", LARGE, "tile_m=32 tile_n=256 stages=12", "");
+    check_reason_on("sm_90a", definitions, "column", LARGE, "tile_m=32 tile_n=256 stages=9",
+                    "a stage would be another team's in its next turn");
+    check_reason_on("sm_90a", definitions, "column", LARGE, "tile_m=32 tile_n=256 stages=10", "");
+    check_reason_on("sm_90a", definitions, "column", LARGE, "tile_m=40 tile_n=256 stages=9", "");
     family = &kg_cuda_contract_scaled;
     check_reason_on("sm_75", definitions, "runs", LARGE, SMALL_TILE,
                     "this form needs tensor cores of sm_80 or newer");
@@ -290,7 +298,7 @@ static void what_is_launched(void)
     CHECK(grids.maps[ROWS].shape[2] == 5 && grids.maps[ROWS].stride[2] == 4096 * 2);
     CHECK(grids.map_count == 7 && grids.maps[OFFSETS].shape[2] == 9);
     grids = launches("expert_lines", "B=6 M=20 N=4096 K=4096 E=9 T=f16",
-                     "tile_m=24 tile_n=256 stages=6 split_k=1 swap=1");
+                     "tile_m=24 tile_n=256 stages=8 split_k=1 swap=1");
     CHECK(grids.grids[WGMMA].blocks[0] == 96 && grids.maps[WEIGHTS].rank == 4 &&
           grids.maps[WEIGHTS].shape[3] == 9 && grids.maps[WEIGHTS].stride[3] == 4096 * 4096);
     // Scales that another index chooses are loaded by lanes.
@@ -440,21 +448,21 @@ static const struct {
     {"zeros", "M=512 N=4096 K=4096 T=f16", "tile_m=64 tile_n=256 stages=8 split_k=1", 60},
     {"zeros", "M=512 N=4096 K=4096 T=bf16", "tile_m=128 tile_n=256 stages=4 split_k=1", 80},
     {"bytes", LARGE " E=i8", "tile_m=64 tile_n=256 stages=7 split_k=1", 21},
-    {"bytes", "M=1 N=4096 K=4096 T=bf16 E=u8", "tile_m=8 tile_n=256 stages=10", 34},
+    {"bytes", "M=1 N=4096 K=4096 T=bf16 E=u8", "tile_m=8 tile_n=256 stages=8", 34},
     {"bytes", "M=512 N=4096 K=4096 T=f16 E=f8e4m3", "tile_m=128 tile_n=256 stages=6", 20},
     {"bytes", "M=512 N=4096 K=4096 T=bf16 E=f8e5m2", "tile_m=128 tile_n=256 stages=6", 28},
-    {"byte_runs", "M=1 N=4096 K=4096 T=f16 E=f8e4m3", "tile_m=8 tile_n=256 stages=10", 36},
+    {"byte_runs", "M=1 N=4096 K=4096 T=f16 E=f8e4m3", "tile_m=8 tile_n=256 stages=8", 36},
     {"byte_runs", "M=512 N=4096 K=4096 T=f16 E=i8", "tile_m=128 tile_n=256 stages=6", 32},
     {"byte_runs", "M=512 N=4096 K=4096 T=bf16 E=i8", "tile_m=128 tile_n=256 stages=6", 39},
     {"byte_runs", "M=512 N=4096 K=4096 T=bf16 E=f8e4m3", "tile_m=128 tile_n=256 stages=6", 58},
-    {"byte_runs", "M=32 N=4096 K=4096 T=bf16 E=f8e5m2", "tile_m=32 tile_n=256 stages=6", 52},
-    {"offset", "M=1 N=4096 K=4096 T=f16", "tile_m=8 tile_n=256 stages=10", 33},
+    {"byte_runs", "M=32 N=4096 K=4096 T=bf16 E=f8e5m2", "tile_m=32 tile_n=256 stages=8", 52},
+    {"offset", "M=1 N=4096 K=4096 T=f16", "tile_m=8 tile_n=256 stages=8", 33},
     {"offset", "M=512 N=4096 K=4096 T=f16", "tile_m=64 tile_n=256 stages=6", 44},
     {"offset", "M=512 N=4096 K=4096 T=bf16", "tile_m=128 tile_n=256 stages=6", 70},
     {"offset", "M=32 N=4096 K=4096 T=bf16", "tile_m=32 tile_n=256 stages=8", 38},
     {"column_offset", "M=512 N=4096 K=4096 T=bf16", "tile_m=128 tile_n=256 stages=6", 41},
     {"along", "M=512 N=4096 K=4096 T=bf16", "tile_m=128 tile_n=256 stages=6", 31},
-    {"lines", "M=1 N=4096 K=4096 T=f16 E=u4", "tile_m=8 tile_n=256 stages=10", 35},
+    {"lines", "M=1 N=4096 K=4096 T=f16 E=u4", "tile_m=8 tile_n=256 stages=8", 35},
     {"lines", "M=512 N=4096 K=4096 T=f16 E=u4", "tile_m=120 tile_n=256 stages=6", 40},
     {"lines", "M=512 N=4096 K=4096 T=bf16 E=u8", "tile_m=120 tile_n=256 stages=5", 54},
     {"lines", "M=16 N=4096 K=4096 T=f16 E=i8", "tile_m=16 tile_n=256 stages=8", 36},
@@ -481,7 +489,7 @@ static const struct {
     {"rounded_panels", "M=512 N=4096 K=4096 T=f16", "tile_m=256 tile_n=128 stages=6", 35},
     {"rounded", "M=512 N=4096 K=4096 T=f16", "tile_m=128 tile_n=256 stages=8", 26},
     {"rounded", "M=512 N=4096 K=4096 T=bf16", "tile_m=128 tile_n=256 stages=8", 30},
-    {"rounded", "M=1 N=4096 K=4096 T=f16", "tile_m=8 tile_n=256 stages=10", 30},
+    {"rounded", "M=1 N=4096 K=4096 T=f16", "tile_m=8 tile_n=256 stages=8", 30},
     {"rounded_panels", "M=512 N=4096 K=4096 T=f16", "tile_m=128 tile_n=256 stages=8", 26},
     {"rounded_lines", "M=512 N=4096 K=4096 T=bf16", "tile_m=128 tile_n=256 stages=5", 64},
     {"byte_zeros", "M=512 N=4096 K=4096 T=f16 E=u8", "tile_m=64 tile_n=256 stages=6", 60},

@@ -66,29 +66,45 @@ static int64_t runs_of_stage(const struct kg_cuda_contract_plan *plan)
     return KG_TALL_DEPTH / run_of_stage(plan);
 }
 
-int kg_cuda_tall_pairs(const struct kg_cuda_contract_plan *plan)
+int kg_cuda_tall_teams(const struct kg_cuda_contract_plan *plan)
 {
     enum { FEW = 32 * KG_TALL_COLUMNS, FEWER = FEW / 2 }; // sums, which are registers as runs' are
     bool fewer = kg_cuda_scaled_sums_rows(plan) ||
                  (kg_cuda_scaled_rounds(plan) && !kg_cuda_scaled_has_half_scales(plan));
-    int most = fewer && kg_cuda_tall_has_runs(plan) ? FEWER : FEW;
-    return plan->config.tile_m * plan->config.tile_n <= most ? 2 : 1;
+    bool is_crowded = fewer && kg_cuda_tall_has_runs(plan) && kg_cuda_tall_consumers(plan) > 1;
+    return plan->config.tile_m * plan->config.tile_n <= (is_crowded ? FEWER : FEW) ? 2 : 1;
+}
+
+int kg_cuda_tall_consumers(const struct kg_cuda_contract_plan *plan)
+{
+    return plan->config.tile_n < KG_TALL_COLUMNS / 2 ? 1 : 2;
+}
+
+static int all_consumers(const struct kg_cuda_contract_plan *plan)
+{
+    return kg_cuda_tall_teams(plan) * kg_cuda_tall_consumers(plan);
+}
+
+int kg_cuda_tall_stage_step(const struct kg_cuda_contract_plan *plan)
+{
+    int teams = kg_cuda_tall_teams(plan);
+    return teams == 1 ? 1 : teams * kg_cuda_tall_unit(plan) / KG_TALL_DEPTH;
 }
 
 int kg_cuda_tall_least_stages(const struct kg_cuda_contract_plan *plan)
 {
-    return kg_cuda_tall_pairs(plan) == 1 ? 3 : 5;
+    return kg_cuda_tall_teams(plan) == 1 ? 3 : 5;
 }
 
 int kg_cuda_tall_threads(const struct kg_cuda_contract_plan *plan)
 {
-    return GROUP * (1 + KG_TALL_CONSUMERS * kg_cuda_tall_pairs(plan));
+    return GROUP * (1 + all_consumers(plan));
 }
 
 // Registers of a thread at first; the producer then gives some to the consumers.
 static int registers_of(const struct kg_cuda_contract_plan *plan)
 {
-    return kg_cuda_tall_pairs(plan) == 1 ? 168 : 96;
+    return all_consumers(plan) <= 2 ? 168 : 96;
 }
 
 static int64_t stage_bytes(const struct kg_cuda_contract_plan *plan)
@@ -108,13 +124,13 @@ static int64_t stage_bytes(const struct kg_cuda_contract_plan *plan)
     return kg_ceil_div(bytes, KG_TALL_ROUND) * KG_TALL_ROUND;
 }
 
-// Whether each pair of consumers finishes half of a tile, not the first one all.
+// Whether each team of consumers finishes half of a tile, not the first one all.
 static bool has_halves(const struct kg_cuda_contract_plan *plan)
 {
-    return kg_cuda_tall_pairs(plan) > 1 && plan->config.split_k <= 1;
+    return kg_cuda_tall_teams(plan) > 1 && plan->config.split_k <= 1;
 }
 
-// Sums of a tile that are exchanged, between blocks or pairs: in halves of whole instructions.
+// Sums of a tile that are exchanged, between blocks or teams: in halves of whole instructions.
 static int64_t exchanged_bytes(const struct kg_cuda_contract_plan *plan)
 {
     enum { SUM = 4 };
@@ -125,12 +141,11 @@ static int64_t exchanged_bytes(const struct kg_cuda_contract_plan *plan)
 int64_t kg_cuda_tall_shared_bytes(const struct kg_cuda_contract_plan *plan)
 {
     enum { BARRIERS = 16, SUM = 4, ELEMENT = 2 };
-    int64_t exchange = kg_cuda_tall_pairs(plan) > 1 ? exchanged_bytes(plan) : 0;
+    int64_t exchange = kg_cuda_tall_teams(plan) > 1 ? exchanged_bytes(plan) : 0;
     if (plan->config.buffered)
         exchange += (int64_t)plan->config.tile_m * plan->config.tile_n * ELEMENT;
     if (kg_cuda_scaled_sums_rows(plan)) // sums of rows, of the runs of two stages
-        exchange += KG_TALL_CONSUMERS * kg_cuda_tall_pairs(plan) * 2 * plan->config.tile_m *
-                    runs_of_stage(plan) * SUM;
+        exchange += all_consumers(plan) * 2 * plan->config.tile_m * runs_of_stage(plan) * SUM;
     return KG_TALL_ROUND + plan->config.stages * (stage_bytes(plan) + BARRIERS) + exchange;
 }
 
@@ -175,8 +190,8 @@ int64_t kg_cuda_tall_partial_bytes(const struct kg_cuda_contract_plan *plan)
 {
     enum { FLAG = 8 };
     int readers = plan->config.split_k > 1 ? plan->config.split_k : 1; // of a block's partial tile
-    int64_t of_block =
-        exchanged_bytes(plan) + KG_TALL_CONSUMERS * (has_halves(plan) ? 2 : 1) * FLAG * readers;
+    int64_t of_block = exchanged_bytes(plan) +
+                       kg_cuda_tall_consumers(plan) * (has_halves(plan) ? 2 : 1) * FLAG * readers;
     int64_t bytes = kg_cuda_tall_is_divided(plan) ? plan->facts->units * of_block : 0;
     return kg_ceil_div(bytes, KG_TALL_ROUND) * KG_TALL_ROUND;
 }
@@ -242,13 +257,13 @@ static bool valid(const struct kg_cuda_contract_plan *plan, struct kg_text *reas
     if (!kg_cuda_tall_sizes_fit(plan))
         return kg_cuda_contract_refuse(reason, "sizes are too large for this form");
     if (plan->config.tile_n < KG_TALL_COLUMNS && !kg_cuda_scaled_is_packed(plan))
-        return kg_cuda_contract_refuse(reason, "half of the columns need weights in panels");
+        return kg_cuda_contract_refuse(reason, "tiles of fewer columns need weights in panels");
     if (plan->config.split_k > 1 &&
         (plan->config.split_k > kg_cuda_tall_units(plan) ||
          kg_cuda_contract_tiles(plan) * plan->config.split_k > plan->facts->units))
         return kg_cuda_contract_refuse(reason, "more K slices than units of work or SMs");
-    if (plan->config.buffered && kg_cuda_tall_pairs(plan) > 1)
-        return kg_cuda_contract_refuse(reason, "two pairs of consumers leave no room for a tile");
+    if (plan->config.buffered && kg_cuda_tall_teams(plan) > 1)
+        return kg_cuda_contract_refuse(reason, "two teams of consumers leave no room for a tile");
     if (plan->config.buffered && plan->config.split_k > 1)
         return kg_cuda_contract_refuse(reason, "slices of K are finished from registers");
     if (plan->config.buffered && !kg_cuda_tall_can_buffer(plan))
@@ -257,6 +272,8 @@ static bool valid(const struct kg_cuda_contract_plan *plan, struct kg_text *reas
         return kg_cuda_contract_refuse(reason, "a thread would need more registers than it has");
     if (plan->config.stages < kg_cuda_tall_least_stages(plan))
         return kg_cuda_contract_refuse(reason, "fewer stages than consumers hold");
+    if (plan->config.stages % kg_cuda_tall_stage_step(plan) != 0)
+        return kg_cuda_contract_refuse(reason, "a stage would be another team's in its next turn");
     if (next_smaller(plan->config.tile_m) >= kg_cuda_scaled_rows(plan))
         return kg_cuda_contract_refuse(reason, "a smaller tile covers the output");
     return kg_cuda_tall_shared_bytes(plan) <= plan->facts->shared_bytes ||
@@ -315,7 +332,7 @@ static void emit(struct kg_code *code, const struct kg_cuda_contract_plan *plan)
     kg_cuda_scaled_panel_number(text, plan);
     kg_text_format(text, ", %d, %d, %d, %d, %lld, %d, %s, %d, %s, %s, %s, %s_instruction>;",
                    plan->config.tile_m, plan->config.tile_n, plan->config.stages,
-                   kg_cuda_tall_pairs(plan), group, plan->config.split_k,
+                   kg_cuda_tall_teams(plan), group, plan->config.split_k,
                    truth(kg_cuda_tall_stages_scales(plan)),
                    kg_cuda_tall_stages_zeros(plan) ? kg_cuda_scaled_zero_bits(plan) : 0,
                    truth(kg_cuda_tall_stages_offsets(plan)), truth(plan->config.buffered),
@@ -359,7 +376,8 @@ static const struct kg_cuda_contract_form form =
                 {"tile_m",
                  KG_CONTRACT_CHOICES(tile_m, 64, 8, 16, 24, 32, 40, 48, 56, 72, 80, 88, 96, 104,
                                      112, 120, 128, 136, 144, 160, 192, 224, 256)},
-                {"tile_n", KG_CONTRACT_CHOICES(tile_n, KG_TALL_COLUMNS, KG_TALL_COLUMNS / 2)},
+                {"tile_n", KG_CONTRACT_CHOICES(tile_n, KG_TALL_COLUMNS, KG_TALL_COLUMNS / 2,
+                                               KG_TALL_COLUMNS / 4)},
                 {"stages",
                  KG_CONTRACT_CHOICES(stages, 8, 3, 4, 5, 6, 7, 9, 10, 11, 12, 13, 14, 15, 16)},
                 {"split_k", KG_CONTRACT_CHOICES(split_k, 0, 1, 2, 3,

@@ -6,8 +6,8 @@
 #include "gen/shared/bound.h"
 
 // Rows of a tile of 256 columns, at most. With 144, registers still last, but large products take 5
-// to 10 % longer. Tiles of 128 columns have the same registers for twice as many.
-enum { MAX_ROWS = 128 };
+// to 10 % longer. Tiles of 128 columns, or of 64, have the same registers for twice as many.
+enum { MAX_ROWS = 128, NARROW = 64 };
 
 static int64_t least_of(int64_t a, int64_t b)
 {
@@ -51,18 +51,47 @@ static const struct {
               1.49e-6, 2.56e-6,  85.8e9,   2.7e-6,   4.14e12,  0.05,   3e-6,     0.6,
               1.3,     1.14,     1.98e9,   7.44e12,  1.25,     1.25};
 
+// The same of tiles of 64 columns, where one wave of them covers the output: 76 configs of 60
+// problems, H200, 2026-12-01, 6 %. Their rows are most of what is loaded; the L2 gives the more,
+// the more tiles ask for the same rows.
+static const struct {
+    double unit, row;           // of a unit: fixed, and of a row
+    double conversion;          // of a unit's weights
+    double turn;                // from one tile to the next
+    double alone, shared, most; // what the L2 gives, over `cache`: fixed, for each tile, at most
+    double askew;               // at most, of rows that are not aligned
+    double caution;             // factor: other tiles take less than is expected of them, at times
+} narrow = {0.138e-6, 1.047e-9, 0.065e-6, 0.73e-6, 0.88, 0.034, 1.9, 0.9, 1.08};
+
 enum { UNIT = 128 }; // K indices
+
+static bool is_narrow(const struct kg_cuda_contract_plan *plan)
+{
+    return plan->config.tile_n == NARROW;
+}
+
+// What the L2 gives all SMs, bytes a second.
+static double cache_rate(const struct kg_cuda_contract_plan *plan, bool is_askew)
+{
+    if (!is_narrow(plan))
+        return measured.cache;
+    double tiles = (double)kg_ceil_div(kg_cuda_scaled_columns(plan), NARROW);
+    double share = narrow.alone + narrow.shared * tiles;
+    double most = is_askew ? narrow.askew : narrow.most;
+    return measured.cache * (share < most ? share : most);
+}
 
 // The time in which the L2 gives an SM's share of 128 K indices, when all SMs load. A line of rows
 // that does not begin with a sector touches one more than it has.
 static double load_seconds(const struct kg_cuda_contract_plan *plan, const struct kg_map *rows_map)
 {
     enum { ELEMENT = 2, SECTOR = 32, BYTE_BITS = 8 };
+    bool is_askew = rows_map->stride[1] % SECTOR != 0;
     double rows = (double)plan->config.tile_m * UNIT * ELEMENT;
     double weights = (double)plan->config.tile_n * UNIT * kg_cuda_scaled_bits(plan) / BYTE_BITS;
-    if (rows_map->stride[1] % SECTOR != 0)
+    if (is_askew)
         rows *= measured.askew;
-    return (rows + weights) * plan->facts->units / measured.cache;
+    return (rows + weights) * plan->facts->units / cache_rate(plan, is_askew);
 }
 
 // An SM's time for 128 K indices of a tile.
@@ -77,13 +106,15 @@ static double unit_seconds(const struct kg_cuda_contract_plan *plan, const struc
                                            : SHORT;
     double runs = group > 0 ? (double)UNIT / run : 0;
     double share = (double)plan->config.tile_n / KG_TALL_COLUMNS;
-    double seconds = measured.stage + rows * measured.row;
-    double least = measured.least * kg_cuda_scaled_conversion(plan);
+    double conversion = kg_cuda_scaled_conversion(plan);
+    double work = measured.stage + rows * measured.row, least = measured.least * conversion;
     double of_row = measured.run_row + (kg_cuda_scaled_sums_rows(plan) ? measured.offset_row : 0);
     double of_run =
         kg_cuda_scaled_rounds(plan) ? measured.rounded_run : measured.run + rows * of_row;
-    seconds = measured.unit + rows * measured.feed +
-              ((seconds > least ? seconds : least) + runs * of_run) * share;
+    work = measured.unit + rows * measured.feed + (work > least ? work : least) * share;
+    if (is_narrow(plan))
+        work = narrow.unit + rows * narrow.row + narrow.conversion * conversion;
+    double seconds = work + runs * of_run * share;
     if (plan->config.stages == kg_cuda_tall_least_stages(plan))
         seconds *= measured.scarce;
     double load = load_seconds(plan, rows_map);
@@ -109,7 +140,7 @@ static double with_store(const struct kg_cuda_contract_plan *plan, double work)
 {
     enum { ELEMENT = 2 };
     double bytes = (double)plan->config.tile_m * plan->config.tile_n * ELEMENT / slices_of(plan);
-    work += measured.turn;
+    work += is_narrow(plan) ? narrow.turn : measured.turn;
     if (!plan->config.buffered)
         return work + bytes / measured.store;
     work += bytes / measured.fill;
@@ -137,7 +168,7 @@ static double divided_seconds(const struct kg_cuda_contract_plan *plan, double u
         scattered = measured.least_scattered;
     // As the skeleton divides them: what is left of a wave and, with many rows, a full one.
     int64_t left = tiles % blocks, divided = left;
-    if (left > 0 && tiles > blocks && kg_cuda_tall_pairs(plan) == 1)
+    if (left > 0 && tiles > blocks && kg_cuda_tall_teams(plan) == 1)
         divided += blocks;
     return ((double)(tiles - divided) * unit + (double)divided * scattered) * of_tile /
            (double)blocks;
@@ -187,6 +218,8 @@ double kg_cuda_tall_seconds(const struct kg_cuda_contract_plan *plan)
     if (packs) // reads, writes, and a launch
         sum += measured.pack +
                2 * (double)kg_cuda_tall_packed_bytes(plan) / (facts->bandwidth * measured.packed);
+    if (is_narrow(plan))
+        sum *= narrow.caution;
     if (!kg_cuda_tall_is_divided(plan) || tiles % blocks == 0)
         return sum;
     return sum + partial_seconds(plan);
@@ -201,13 +234,16 @@ static void each_way(struct kg_cuda_contract_plan *plan, take_plan *take, void *
 {
     // Few rows are bound by memory, which is slower with more bytes in flight than it needs.
     enum { MAX_STAGES = 16, FEW_STAGES = 10, MAX_SLICES = 16 };
-    int fits = kg_cuda_tall_pairs(plan) == 1 ? MAX_STAGES : FEW_STAGES,
-        least = kg_cuda_tall_least_stages(plan);
-    for (plan->config.stages = fits; fits >= least; plan->config.stages = --fits)
+    int step = kg_cuda_tall_stage_step(plan), least = kg_cuda_tall_least_stages(plan);
+    int most = kg_cuda_tall_teams(plan) == 1 ? MAX_STAGES : FEW_STAGES;
+    int fits = (int)kg_ceil_div(most, step) * step;
+    for (plan->config.stages = fits; fits >= least; plan->config.stages = fits -= step)
         if (kg_cuda_tall_shared_bytes(plan) <= plan->facts->shared_bytes)
             break;
-    for (int stages = fits; stages >= least && stages > fits - 2; stages--)
+    for (int stages = fits; stages >= least && stages > fits - 2 * step; stages -= step)
         for (int way = 0; way < 3; way++) { // stream-K, whole tiles, slices for all SMs
+            if (is_narrow(plan) && (way != 1 || kg_cuda_contract_tiles(plan) > plan->facts->units))
+                continue; // slower than other tiles
             plan->config.stages = stages;
             plan->config.split_k = way;
             int64_t tiles = kg_cuda_contract_tiles(plan);
@@ -239,13 +275,14 @@ static void each_config_of(struct kg_cuda_contract_plan *plan, int columns, take
     plan->config.tile_n = columns;
     plan->config.tile_k = KG_TALL_DEPTH;
     for (int rows = KG_TALL_ROWS_OF_INSTRUCTION, smaller = 0;
-         rows * columns <= MAX_ROWS * KG_TALL_COLUMNS; smaller = rows, rows = next_rows(rows)) {
+         rows * columns <= MAX_ROWS * KG_TALL_COLUMNS && rows <= 2 * MAX_ROWS;
+         smaller = rows, rows = next_rows(rows)) {
         plan->config.tile_m = rows;
         if (smaller > 0 && kg_ceil_div(all, smaller) == kg_ceil_div(all, rows))
             continue; // as many tiles, with fewer rows that are not there
         plan->config.buffered = 0;
         each_way(plan, take, user);
-        plan->config.buffered = kg_cuda_tall_pairs(plan) == 1 && kg_cuda_tall_can_buffer(plan);
+        plan->config.buffered = kg_cuda_tall_teams(plan) == 1 && kg_cuda_tall_can_buffer(plan);
         if (plan->config.buffered)
             each_way(plan, take, user);
     }
@@ -254,8 +291,10 @@ static void each_config_of(struct kg_cuda_contract_plan *plan, int columns, take
 static void each_config(struct kg_cuda_contract_plan *plan, take_plan *take, void *user)
 {
     each_config_of(plan, KG_TALL_COLUMNS, take, user);
-    if (kg_cuda_scaled_is_packed(plan))
-        each_config_of(plan, KG_TALL_COLUMNS / 2, take, user);
+    if (!kg_cuda_scaled_is_packed(plan))
+        return;
+    each_config_of(plan, KG_TALL_COLUMNS / 2, take, user);
+    each_config_of(plan, NARROW, take, user);
 }
 
 static void take_listed(struct kg_cuda_contract_plan *plan, void *user)

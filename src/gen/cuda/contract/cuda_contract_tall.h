@@ -25,7 +25,7 @@ enum {
     KG_TALL_MAPS
 };
 // As the skeleton has them.
-enum { KG_TALL_COLUMNS = 256, KG_TALL_DEPTH = 64, KG_TALL_CONSUMERS = 2 };
+enum { KG_TALL_COLUMNS = 256, KG_TALL_DEPTH = 64 };
 enum { KG_TALL_ROUND = 1024, KG_TALL_ROWS_OF_INSTRUCTION = 8 };
 // The shape of a block of the other functions.
 enum { KG_TALL_PACK_THREADS = 256, KG_TALL_ANY_ROWS = 16, KG_TALL_ANY_WARPS = 4 };
@@ -39,8 +39,12 @@ bool kg_cuda_tall_stages_zeros(const struct kg_cuda_contract_plan *plan);
 bool kg_cuda_tall_stages_offsets(const struct kg_cuda_contract_plan *plan);
 // The groups of K indices with the same scales that a stage touches.
 int64_t kg_cuda_tall_groups_of_stage(const struct kg_cuda_contract_plan *plan);
-// Pairs of consumers that take K steps by turns: two where accumulators leave the registers.
-int kg_cuda_tall_pairs(const struct kg_cuda_contract_plan *plan);
+// Teams of consumers that take K steps by turns: two where accumulators leave the registers. And
+// the consumers of a team, which are warp groups.
+int kg_cuda_tall_teams(const struct kg_cuda_contract_plan *plan);
+int kg_cuda_tall_consumers(const struct kg_cuda_contract_plan *plan);
+// The stages of a ring are a multiple of this: of two teams, each has the same ones in every turn.
+int kg_cuda_tall_stage_step(const struct kg_cuda_contract_plan *plan);
 // What consumers may hold before a stage that one of them waits for; see the skeleton.
 int kg_cuda_tall_least_stages(const struct kg_cuda_contract_plan *plan);
 int kg_cuda_tall_threads(const struct kg_cuda_contract_plan *plan);
