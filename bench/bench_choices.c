@@ -354,20 +354,39 @@ static void print_all(const struct bench *bench)
     free(texts);
 }
 
+static bool gives(const char *word, const char *name)
+{
+    size_t length = strlen(name);
+    return strncmp(word, name, length) == 0 && word[length] == '=';
+}
+
+static const char *next_word(const char *word)
+{
+    const char *comma = strchr(word, ',');
+    return comma ? comma + 1 : NULL;
+}
+
+static void stop_at(const char *word, const char *what)
+{
+    snprintf(error.text, sizeof error.text, "'%.*s': %s", (int)strcspn(word, ","), word, what);
+    stop("reading the problem");
+}
+
 // Those that are not named keep their defaults.
 static void set_dtypes(const struct kg_op *op, const char *words, struct kg_bindings *bindings)
 {
-    for (int i = 0; i < op->typevar_count; i++) {
-        size_t length = strlen(op->typevars[i]->name);
-        for (const char *at = words; at; at = strchr(at, ','), at = at ? at + 1 : NULL)
-            if (strncmp(at, op->typevars[i]->name, length) == 0 && at[length] == '=') {
-                const char *name = at + length + 1;
-                bindings->dtypes[i] = kg_dtype_find(name, strcspn(name, ","));
-                if (bindings->dtypes[i] == KG_DTYPE_COUNT) {
-                    snprintf(error.text, sizeof error.text, "there is no dtype '%s'", name);
-                    stop("reading dtypes");
-                }
-            }
+    for (const char *word = words; word; word = next_word(word)) {
+        for (int i = 0; i < op->size_count; i++)
+            if (gives(word, op->sizes[i]->name))
+                stop_at(word, "sizes and params are the argument behind the dtypes");
+        for (int i = 0; i < op->typevar_count; i++) {
+            const char *name = word + strlen(op->typevars[i]->name) + 1;
+            if (!gives(word, op->typevars[i]->name))
+                continue;
+            bindings->dtypes[i] = kg_dtype_find(name, strcspn(name, ","));
+            if (bindings->dtypes[i] == KG_DTYPE_COUNT)
+                stop_at(word, "there is no such dtype");
+        }
     }
 }
 
@@ -375,18 +394,19 @@ static void set_dtypes(const struct kg_op *op, const char *words, struct kg_bind
 static void set_sizes(const struct kg_op *op, const char *words, struct kg_bindings *bindings,
                       int64_t *sizes)
 {
-    for (int i = 0; i < op->size_count; i++) {
-        size_t length = strlen(op->sizes[i]->name);
+    for (int i = 0; i < op->size_count; i++)
         sizes[i] = 1;
-        for (const char *at = words; at; at = strchr(at, ','), at = at ? at + 1 : NULL)
-            if (strncmp(at, op->sizes[i]->name, length) == 0 && at[length] == '=') {
-                sizes[i] = strtoll(at + length + 1, NULL, 10);
-                if (op->sizes[i]->is_param) {
-                    bindings->values[i] = sizes[i];
-                    bindings->reals[i] = strtod(at + length + 1, NULL);
-                }
+    for (const char *word = words; word; word = next_word(word))
+        for (int i = 0; i < op->size_count; i++) {
+            const char *value = word + strlen(op->sizes[i]->name) + 1;
+            if (!gives(word, op->sizes[i]->name))
+                continue;
+            sizes[i] = strtoll(value, NULL, 10);
+            if (op->sizes[i]->is_param) {
+                bindings->values[i] = sizes[i];
+                bindings->reals[i] = strtod(value, NULL);
             }
-    }
+        }
 }
 
 // `words` are file, op, dtypes, and sizes and params. The problem lives as long as the program.
