@@ -380,9 +380,9 @@ static void set_dtypes(const struct kg_op *op, const char *words, struct kg_bind
             if (gives(word, op->sizes[i]->name))
                 stop_at(word, "sizes and params are the argument behind the dtypes");
         for (int i = 0; i < op->typevar_count; i++) {
-            const char *name = word + strlen(op->typevars[i]->name) + 1;
             if (!gives(word, op->typevars[i]->name))
                 continue;
+            const char *name = word + strlen(op->typevars[i]->name) + 1;
             bindings->dtypes[i] = kg_dtype_find(name, strcspn(name, ","));
             if (bindings->dtypes[i] == KG_DTYPE_COUNT)
                 stop_at(word, "there is no such dtype");
@@ -398,9 +398,9 @@ static void set_sizes(const struct kg_op *op, const char *words, struct kg_bindi
         sizes[i] = 1;
     for (const char *word = words; word; word = next_word(word))
         for (int i = 0; i < op->size_count; i++) {
-            const char *value = word + strlen(op->sizes[i]->name) + 1;
             if (!gives(word, op->sizes[i]->name))
                 continue;
+            const char *value = word + strlen(op->sizes[i]->name) + 1;
             sizes[i] = strtoll(value, NULL, 10);
             if (op->sizes[i]->is_param) {
                 bindings->values[i] = sizes[i];

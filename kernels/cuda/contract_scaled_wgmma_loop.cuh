@@ -274,8 +274,9 @@ struct kg_tall_loop {
         lane.look_ahead(next % Block::unit == 0 ? next + others * Block::depth : next);
     }
     // Goes on by COUNT stages: its own next one, or those of the other team, which need not be
-    // waited for. (A barrier tells the parity of a turn only. But a stage is the same team's in
-    // every turn, so that it has seen the turn before, and cannot take it for the awaited one.)
+    // waited for. (A barrier tells the parity of a turn only. But in a piece a stage is the same
+    // team's in every turn, so that it has seen the turn before, and cannot take it for the awaited
+    // one; from one piece to the next, teams meet.)
     template <int COUNT>
     KG_METHOD void pass()
     {

@@ -48,8 +48,15 @@ look() { # NAME: of what is in the file
 while IFS=: read -r file op; do
     seen=$((seen + 1))
     case $target:$file in
-    cuda:*/quantised.kg) "$program" emit "$file" --op "$op" "${options[@]}" --target cuda --dtype T=bf16 \
-        --out file.cu 2>/dev/null && look "$op, bf16" ;;
+    cuda:*/quantised.kg)
+        if "$program" emit "$file" --op "$op" "${options[@]}" --target cuda --dtype T=bf16 \
+            --out file.cu 2>said; then
+            look "$op, bf16"
+        elif ! grep -q "called 'T'" said; then
+            cat said
+            status=1
+        fi
+        ;;
     *) [ $((seen % every)) = 0 ] || continue ;;
     esac
     if "$program" emit "$file" --op "$op" --target "$target" "${options[@]}" --out "file.$suffix"; then

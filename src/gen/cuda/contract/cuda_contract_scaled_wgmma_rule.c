@@ -51,7 +51,7 @@ static const struct {
               1.49e-6, 2.56e-6,  85.8e9,   2.7e-6,   4.14e12,  0.05,   3e-6,     0.6,
               1.3,     1.14,     1.98e9,   7.44e12,  1.25,     1.25};
 
-// The same of tiles of 64 columns, where one wave of them covers the output: 76 configs of 60
+// The same of tiles of 64 columns, where one wave of them covers the output: 76 configs of 33
 // problems, H200, 2026-12-01, 6 %. Their rows are most of what is loaded; the L2 gives the more,
 // the more tiles ask for the same rows.
 static const struct {
